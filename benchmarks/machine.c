@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "machine.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+
+void machine_cpu_name(char name[MACHINE_NAME_SIZE])
+{
+    unsigned words[12] = {0};
+    for (unsigned leaf = 0; leaf < 3; leaf++) {
+        unsigned *const w = words + 4 * leaf;
+        if (!__get_cpuid(0x80000002u + leaf, w, w + 1, w + 2, w + 3))
+            break;
+    }
+    char text[sizeof words + 1] = "";
+    memcpy(text, words, sizeof words);
+    size_t end = strlen(text);
+    while (end && text[end - 1] == ' ')
+        text[--end] = '\0';
+    snprintf(name, MACHINE_NAME_SIZE, "%s", end ? text + strspn(text, " ") : "unknown CPU");
+}
+#else
+void machine_cpu_name(char name[MACHINE_NAME_SIZE])
+{
+    snprintf(name, MACHINE_NAME_SIZE, "unknown CPU");
+}
+#endif
+
+const char *machine_compiler(void)
+{
+#if defined(__clang__)
+    return __VERSION__; /* begins with its name, unlike gcc's */
+#else
+    return "gcc " __VERSION__;
+#endif
+}
+
+/* The first line of a small file; false if there is none. */
+static int read_line(const char *path, char *line, int size)
+{
+    FILE *const file = fopen(path, "r");
+    if (!file)
+        return 0;
+    const int found = fgets(line, size, file) != NULL;
+    fclose(file);
+    return found;
+}
+
+size_t machine_cache_bytes(int level)
+{
+    for (int index = 0; index < 8; index++) {
+        const char *const names[] = {"level", "type", "size"};
+        char text[3][32];
+        for (int i = 0; i < 3; i++) {
+            char path[80];
+            snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, names[i]);
+            if (!read_line(path, text[i], sizeof text[i]))
+                return 0;
+        }
+        int found_level;
+        size_t size;
+        char unit = ' ';
+        if (sscanf(text[0], "%d", &found_level) == 1 && found_level == level && text[1][0] != 'I' &&
+            sscanf(text[2], "%zu%c", &size, &unit) >= 1)
+            return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
+    }
+    return 0;
+}
+
+double machine_available_bytes(void)
+{
+    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    FILE *const file = fopen("/proc/meminfo", "r");
+    char line[128];
+    while (file && fgets(line, sizeof line, file)) {
+        double kib;
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) == 1)
+            bytes = kib * 1024;
+    }
+    if (file)
+        fclose(file);
+    return bytes;
+}

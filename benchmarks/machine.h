@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* What the operating system and the CPU say of this machine. */
+#ifndef CONVBENCH_MACHINE_H
+#define CONVBENCH_MACHINE_H
+
+#include <stddef.h>
+
+enum { MACHINE_NAME_SIZE = 64 };
+
+/* The CPU's own name for itself. */
+void machine_cpu_name(char name[MACHINE_NAME_SIZE]);
+
+/* The compiler that built this program. */
+const char *machine_compiler(void);
+
+/* Bytes of the data (or unified) cache of that level, or 0. */
+size_t machine_cache_bytes(int level);
+
+/* Memory that can be had without swapping. */
+double machine_available_bytes(void);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* convbench's command line. */
+#ifndef CONVBENCH_OPTIONS_H
+#define CONVBENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "input.h"
+
+enum { MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024 };
+
+typedef enum action { ACTION_MEASURE, ACTION_EXPLAIN, ACTION_LIST, ACTION_VERSION, ACTION_HELP } action;
+
+typedef struct options {
+    action action;
+    problem_list problems;
+    conv2d_isa isas[MOST_ISAS];
+    size_t isa_count;
+    size_t threads[MOST_THREAD_COUNTS];
+    size_t thread_count;
+    const char *kernel; /* NULL: the library chooses */
+    bool every_kernel, fresh, verify, time;
+    double seconds;   /* per measurement */
+    const char *json; /* NULL: none; "-": standard output */
+} options;
+
+/* False if something is wrong: then it has been said on stderr, with the place and the grammar. */
+bool options_read(options *o, int argument_count, char **arguments);
+void options_free(options *o);
+
+void options_print_help(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What the machine can do at most: multiply-adds per second, and bytes per second from each level of memory. */
+#ifndef CONVBENCH_PEAK_H
+#define CONVBENCH_PEAK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How peak_gflops measures: the instruction and the number of independent chains. */
+const char *peak_method(void);
+
+/*
+ * One burst of a good millisecond of the CPU's widest f32 multiply-add on so many threads at the same time; their sum.
+ * To compare with a measurement, take bursts between its runs: then both see the same clock.  0 without threads.
+ */
+double peak_gflops(size_t threads);
+
+typedef struct memory_level {
+    const char *name;
+    double capacity;  /* bytes that so many threads find there */
+    double bandwidth; /* bytes per second of a copy, read and written bytes both counted */
+} memory_level;
+
+enum { MEMORY_LEVELS = 3 };
+
+/* Measures a private cache, the shared one and memory with so many threads copying at the same time. */
+bool measure_memory(size_t threads, memory_level levels[MEMORY_LEVELS]);
+
+/* The level that holds so many bytes. */
+const memory_level *find_memory_level(const memory_level levels[MEMORY_LEVELS], double bytes);
+
+#endif

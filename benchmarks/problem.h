@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The grammar of convolution problems, shared by convbench and the tests.
+ *
+ *   [N x] C x H x W   [K x] R x S   words     numbers joined by x, without blanks; N defaults to 1, K to C
+ *
+ *   sA  sAxB          stride (both; rows x columns)          gA    groups
+ *   dA  dAxB          dilation, 1 is dense                   nA    batch, instead of N
+ *   pA  pAxB          padding (all; rows x columns)          kA    output channels, instead of K
+ *   pT,B,L,R          padding: top, bottom, left, right      b     a bias
+ *   relu  clamp:LOW:HIGH  leaky:SLOPE                              an activation
+ *
+ * or a benchdnn string, mb1ic64ih56oc256oh56kh1ph0, or an ONEDNN_VERBOSE line holding one, read as benchdnn does:
+ * mb defaults to 2, dilation 0 is dense, a missing padding follows from oh and ow, a name (n...) is ignored.
+ */
+#ifndef CONVBENCH_PROBLEM_H
+#define CONVBENCH_PROBLEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "conv2d.h"
+#include "scan.h"
+
+typedef struct problem {
+    conv2d_desc desc; /* every default resolved (batch, strides, dilations and groups are at least 1); bias is NULL */
+    bool with_bias;   /* whoever makes the tensors sets desc.bias */
+} problem;
+
+/*
+ * Reads one problem from text.  rest: where the next one begins (or the final 0); NULL if there must not be another.
+ * What it accepts has groups that divide the channels, a kernel that fits the padded input, and tensors whose sizes in
+ * bytes fit in a ptrdiff_t.  On false *error says why and where.
+ */
+bool problem_parse(const char *text, problem *p, const char **rest, scan_error *error);
+
+/* Writes the canonical form, which problem_parse reads back to the same problem.  Length and cut as snprintf. */
+size_t problem_format(const problem *p, char *text, size_t size);
+
+/* Enough for any canonical form. */
+enum { PROBLEM_TEXT_SIZE = 256 };
+
+/* Part of the parser: the benchdnn strings (benchdnn.c). */
+bool benchdnn_starts(const char *word);
+bool benchdnn_read(scan *s, problem *p);
+
+#endif

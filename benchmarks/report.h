@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Results as text and as JSON. */
+#ifndef CONVBENCH_REPORT_H
+#define CONVBENCH_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "measure.h"
+
+typedef struct report {
+    FILE *file;
+    const limits *machine; /* of each number of threads; none if nothing is timed */
+    size_t machine_count;
+    int problem_width, kernel_width;
+    bool speedup; /* has a column */
+} report;
+
+/* What the numbers below were measured on, and with. */
+void report_machine(const report *r);
+/* The titles of the columns. */
+void report_titles(const report *r);
+void report_row(const report *r, const measurement *m);
+
+/* The kernels of the library. */
+void report_kernels(FILE *file);
+
+typedef struct results {
+    measurement *rows;
+    size_t count;
+} results;
+
+/* Warns of measurements that the machine disturbed. */
+void report_noise(const report *r, const results *all);
+
+/*
+ * Writes everything to path ("-" is standard output), under a temporary name that becomes the final one when the file
+ * is complete.  False if that fails: then it has been said on stderr.
+ */
+bool json_write(const char *path, const report *r, const results *all);
+
+/* Whether json_write will be able to, to know before an hour of measuring; false as above. */
+bool json_can_write(const char *path);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "workload.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "oracle.h"
+
+enum { FLOATS_PER_LINE = 16 };
+
+static size_t round_up(size_t value, size_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+float *allocate_floats(size_t count)
+{
+    return aligned_alloc(FLOATS_PER_LINE * sizeof(float), round_up(count ? count : 1, FLOATS_PER_LINE) * sizeof(float));
+}
+
+/* How many of the outputs along an axis have tap number `tap` inside the input. */
+static size_t outputs_with_tap(size_t tap, size_t in, size_t out, size_t stride, size_t dilation, size_t pad)
+{
+    const size_t offset = tap * dilation;
+    const size_t first = offset >= pad ? 0 : (pad - offset + stride - 1) / stride;
+    if (in + pad <= offset)
+        return 0;
+    const size_t last = (in + pad - offset - 1) / stride;
+    const size_t end = last + 1 < out ? last + 1 : out;
+    return end > first ? end - first : 0;
+}
+
+static double taps_along(size_t taps, size_t in, size_t out, size_t stride, size_t dilation, size_t pad)
+{
+    double sum = 0;
+    for (size_t tap = 0; tap < taps; tap++)
+        sum += (double)outputs_with_tap(tap, in, out, stride, dilation, pad);
+    return sum;
+}
+
+/* Numbers in [-1, 1), the same in every run. */
+static void fill(float *values, size_t count, uint32_t seed)
+{
+    uint32_t state = seed;
+    for (size_t i = 0; i < count; i++) {
+        state = state * 1664525u + 1013904223u;
+        values[i] = (float)(state >> 8) * 0x1p-23f - 1.0f;
+    }
+}
+
+void workload_plan(workload *w, const problem *p, size_t fresh_bytes)
+{
+    *w = (workload){.desc = p->desc};
+    const conv2d_desc *const d = &w->desc;
+    oracle_output_size(d, &w->out_height, &w->out_width);
+    const size_t group_in = d->in_channels / d->groups;
+    w->outputs = d->batch * d->out_channels * w->out_height * w->out_width;
+    w->in_floats = d->batch * d->in_channels * d->in_height * d->in_width;
+    w->weight_floats = d->out_channels * group_in * d->kernel_height * d->kernel_width;
+    w->out_pitch = round_up(w->outputs, FLOATS_PER_LINE);
+    w->out_count = 1 + fresh_bytes / (w->out_pitch * sizeof(float));
+
+    const double channel_pairs = (double)d->batch * (double)d->out_channels * (double)group_in;
+    w->naive_flops = 2 * channel_pairs * (double)w->out_height * (double)w->out_width * (double)d->kernel_height *
+                     (double)d->kernel_width;
+    w->valid_flops = 2 * channel_pairs *
+                     taps_along(d->kernel_height, d->in_height, w->out_height, d->stride_h, d->dilation_h, d->pad_top) *
+                     taps_along(d->kernel_width, d->in_width, w->out_width, d->stride_w, d->dilation_w, d->pad_left);
+    w->bytes = ((double)w->in_floats + (double)w->weight_floats + (double)w->outputs) * sizeof(float);
+}
+
+bool workload_fits(const workload *w, char *message, size_t message_size)
+{
+    /* The weights count twice, for the packed copy. */
+    const double needed =
+        ((double)w->in_floats + 2 * (double)w->weight_floats + (double)w->out_count * (double)w->out_pitch) *
+        sizeof(float);
+    const double available = machine_available_bytes();
+    if (needed <= available)
+        return true;
+    snprintf(message, message_size, "its tensors take %.1f GB, and this machine has %.1f GB of memory free",
+             needed * 1e-9, available * 1e-9);
+    return false;
+}
+
+bool workload_make(workload *w, bool with_bias)
+{
+    w->in = allocate_floats(w->in_floats);
+    w->weights = allocate_floats(w->weight_floats);
+    w->bias = allocate_floats(w->desc.out_channels);
+    w->out = allocate_floats(w->out_count * w->out_pitch);
+    if (!w->in || !w->weights || !w->bias || !w->out) {
+        workload_free(w);
+        return false;
+    }
+    fill(w->in, w->in_floats, 1);
+    fill(w->weights, w->weight_floats, 2);
+    fill(w->bias, w->desc.out_channels, 3);
+    /* Has every page of the outputs mapped before anything is timed. */
+    memset(w->out, 0xff, w->out_count * w->out_pitch * sizeof(float));
+    w->desc.bias = with_bias ? w->bias : NULL;
+    return true;
+}
+
+void workload_free(workload *w)
+{
+    free(w->in);
+    free(w->weights);
+    free(w->bias);
+    free(w->out);
+    w->in = w->weights = w->bias = w->out = NULL;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* What all families share: file prelude, function heads, activations. */
+#include "emit.h"
+
+static void emit_avx2_helpers(writer *w)
+{
+    line(w, "/* A lane's bit in a mask, and the mask as the vector that loads and blends take. */");
+    block_begin(w, "static inline __attribute__((always_inline)) TARGET __m256i lanes_of(uint32_t mask)");
+    line(w, "const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);");
+    line(w, "return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)mask), bit), bit);");
+    block_end(w);
+    blank(w);
+    line(w, "/* The first lanes of x, as many as mask has bits.  vmaskmovps stores are slow on AMD. */");
+    block_begin(w, "static inline __attribute__((always_inline)) TARGET void store_first(float *out, __m256 x, "
+                   "uint32_t mask)");
+    block_begin(w, "if (mask == 0xff)");
+    line(w, "_mm256_storeu_ps(out, x);");
+    line(w, "return;");
+    block_end(w);
+    line(w, "__m128 part = _mm256_castps256_ps128(x);");
+    block_begin(w, "if (mask & 8)");
+    line(w, "_mm_storeu_ps(out, part);");
+    line(w, "part = _mm256_extractf128_ps(x, 1);");
+    line(w, "mask >>= 4;");
+    line(w, "out += 4;");
+    block_end(w);
+    block_begin(w, "if (mask & 2)");
+    line(w, "_mm_storel_pi((__m64 *)out, part);");
+    line(w, "part = _mm_movehl_ps(part, part);");
+    line(w, "mask >>= 2;");
+    line(w, "out += 2;");
+    block_end(w);
+    line(w, "if (mask & 1)");
+    line(w, "    _mm_store_ss(out, part);");
+    block_end(w);
+    blank(w);
+}
+
+void emit_prelude(writer *w, const isa_row *isa, const char *file)
+{
+    line(w, "/* %s: written by convgen, do not edit. */", file);
+    line(w, "#include <immintrin.h>");
+    blank(w);
+    line(w, "#include \"kernels.h\"");
+    blank(w);
+    line(w, "#define TARGET __attribute__((target(\"%s\")))", isa->target);
+    line(w, "/* Hides where a pointer comes from: gcc 12 and clang 14 otherwise keep the broadcasts of one tap for the");
+    line(w, " * next and spill (2x14 at 72 %% and 85 %% of peak instead of 99 %%). */");
+    line(w, "#define OPAQUE(pointer) __asm__(\"\" : \"+r\"(pointer))");
+    line(w, "/* Keeps a loaded vector in its register: gcc 12 otherwise folds the load into each of its few FMAs (60 %% of");
+    line(w, " * peak instead of 99 %%). */");
+    line(w, "#define KEEP(vector) __asm__(\"\" : \"%s\"(vector))", isa->constraint);
+    blank(w);
+    if (!isa->mask_registers)
+        emit_avx2_helpers(w);
+}
+
+void emit_tile_begin(writer *w, const spec *s)
+{
+    const budget b = spec_budget(s);
+    char name[SPEC_NAME_SIZE], taps[48] = "any number of kernel columns", stride[16] = "any";
+    spec_name(s, name, sizeof name);
+    if (s->taps.kernel_width)
+        snprintf(taps, sizeof taps, "%d kernel columns, unrolled", s->taps.kernel_width);
+    if (s->taps.stride)
+        snprintf(stride, sizeof stride, "%d", s->taps.stride);
+    line(w, "/* %s, stride %s; tile of %d x %d %s.", taps, stride, s->tile.channels, s->tile.columns,
+         s->family == FAMILY_W ? "(channels x vectors of columns)" : "(vectors of channels x columns)");
+    line(w, " * Registers: %d accumulators + %d inputs + %d weights + %d others = %d of %d; masks: %d of %d.",
+         b.accumulators, b.inputs, b.weights, b.others, budget_registers(&b), s->isa->registers, b.masks,
+         s->isa->mask_registers);
+    line(w, " * Per tap: %d FMAs, %d loads.  Spec: {%d, %d} x {%d, %d}. */", b.fmas, b.loads, s->taps.kernel_width,
+         s->taps.stride, s->tile.channels, s->tile.columns);
+    block_begin(w, "TARGET void %s(const conv2d_tile *tile)", name);
+}
+
+void emit_tile(writer *w, const spec *s)
+{
+    if (s->family == FAMILY_W)
+        emit_w_tile(w, s);
+    else
+        emit_k_tile(w, s);
+}
+
+/* max(limit, x) and min(limit, x) return x when x is NaN or both are zeros: the operand order is the contract. */
+static void emit_clamp(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context)
+{
+    char x[16];
+    block_begin(w, "if (%s->activation == CONV2D_CLAMP)", source);
+    line(w, "const %s low = %s_set1_ps(%s->act_a), high = %s_set1_ps(%s->act_b);", isa->vector, isa->prefix, source,
+         isa->prefix, source);
+    for (int i = 0; i < count; i++) {
+        name(i, context, x, sizeof x);
+        line(w, "%s = %s_min_ps(high, %s_max_ps(low, %s));", x, isa->prefix, isa->prefix, x);
+    }
+    block_end(w);
+}
+
+static void emit_leaky(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context)
+{
+    char x[16];
+    block_begin(w, "if (%s->activation == CONV2D_LEAKY_RELU)", source);
+    line(w, "const %s slope = %s_set1_ps(%s->act_a), zero = %s_setzero_ps();", isa->vector, isa->prefix, source,
+         isa->prefix);
+    for (int i = 0; i < count; i++) {
+        name(i, context, x, sizeof x);
+        if (isa->mask_registers)
+            line(w, "%s = %s_mask_mul_ps(%s, %s_cmp_ps_mask(%s, zero, _CMP_LT_OQ), slope, %s);", x, isa->prefix, x,
+                 isa->prefix, x, x);
+        else
+            line(w, "%s = %s_blendv_ps(%s, %s_mul_ps(slope, %s), %s_cmp_ps(%s, zero, _CMP_LT_OQ));", x, isa->prefix, x,
+                 isa->prefix, x, isa->prefix, x);
+    }
+    block_end(w);
+}
+
+void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context)
+{
+    emit_clamp(w, isa, source, count, name, context);
+    emit_leaky(w, isa, source, count, name, context);
+}

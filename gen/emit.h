@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The emitters: each writes one function. */
+#ifndef CONVGEN_EMIT_H
+#define CONVGEN_EMIT_H
+
+#include "spec.h"
+#include "writer.h"
+
+/* The top of a generated file: includes, and the helpers that its tiles inline. */
+void emit_prelude(writer *w, const isa_row *isa, const char *file);
+/* The comment above a tile and its opening line; the caller closes the block. */
+void emit_tile_begin(writer *w, const spec *s);
+
+void emit_tile(writer *w, const spec *s);
+void emit_w_tile(writer *w, const spec *s);
+void emit_k_tile(writer *w, const spec *s);
+
+/* The function that transposes K tiles into NCHW rows. */
+void emit_store(writer *w, const isa_row *isa);
+void store_name(const isa_row *isa, char *name, size_t size);
+
+/* Applies the activation of `source` to `count` vectors; name(i) formats the i-th variable. */
+typedef void vector_name(int index, const void *context, char *name, size_t size);
+void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context);
+
+/* Declarations of every tile, the tile rows, and the dispatch rows. */
+void emit_table(writer *w);
+
+#endif

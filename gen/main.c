@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * convgen: writes the kernels of libconv2d.
+ *
+ *   convgen DIRECTORY        kernels.h, kernels_<family>_<isa>.c and kernel_table.c
+ *   convgen --kernel NAME    one tile's function to stdout
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "emit.h"
+
+typedef void visit_fn(writer *w, const spec *s);
+
+/* Calls visit for every tile of the set that is generated; stops the program at a spec that does not fit. */
+static void visit_set(const tile_set *set, visit_fn *visit, writer *w)
+{
+    for (size_t t = 0; t < set->tap_count; t++)
+        for (size_t i = 0; i < set->tile_count; i++)
+            for (int b = INTERIOR; b < BORDER_COUNT; b++) {
+                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b};
+                if (!spec_generated(&s))
+                    continue;
+                if (!spec_fits(&s)) {
+                    char name[SPEC_NAME_SIZE];
+                    const budget b = spec_budget(&s);
+                    spec_name(&s, name, sizeof name);
+                    fprintf(stderr, "convgen: %s needs %d of %d registers\n", name, budget_registers(&b),
+                            s.isa->registers);
+                    exit(EXIT_FAILURE);
+                }
+                visit(w, &s);
+            }
+}
+
+static void declare(writer *w, const spec *s)
+{
+    char name[SPEC_NAME_SIZE];
+    spec_name(s, name, sizeof name);
+    line(w, "conv2d_tile_fn %s;", name);
+}
+
+static const char *wanted_kernel;
+
+static void print_wanted(writer *w, const spec *s)
+{
+    char name[SPEC_NAME_SIZE];
+    spec_name(s, name, sizeof name);
+    if (strcmp(name, wanted_kernel) == 0) {
+        emit_tile(w, s);
+        exit(fclose(w->file) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+}
+
+static int print_kernel(const char *name)
+{
+    writer w = {stdout, 0};
+    wanted_kernel = name;
+    for (size_t i = 0; i < tile_set_count; i++)
+        visit_set(&tile_sets[i], print_wanted, &w);
+    fprintf(stderr, "convgen: no kernel '%s'\n", name);
+    return EXIT_FAILURE;
+}
+
+static writer open_output(const char *directory, const char *name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    writer w = {fopen(path, "w"), 0};
+    if (!w.file) {
+        perror(path);
+        exit(EXIT_FAILURE);
+    }
+    return w;
+}
+
+static void close_output(writer *w, const char *name)
+{
+    if (ferror(w->file) || fclose(w->file) != 0) {
+        perror(name);
+        exit(EXIT_FAILURE);
+    }
+}
+
+static void write_header(const char *directory)
+{
+    writer w = open_output(directory, "kernels.h");
+    line(&w, "/* kernels.h: written by convgen, do not edit. */");
+    line(&w, "#ifndef CONV2D_KERNELS_H");
+    line(&w, "#define CONV2D_KERNELS_H");
+    line(&w, "#include \"kernel.h\"");
+    for (size_t i = 0; i < tile_set_count; i++) {
+        visit_set(&tile_sets[i], declare, &w);
+        if (tile_sets[i].has_store) {
+            char name[SPEC_NAME_SIZE];
+            store_name(tile_sets[i].isa, name, sizeof name);
+            line(&w, "conv2d_store_fn %s;", name);
+        }
+    }
+    line(&w, "#endif");
+    close_output(&w, "kernels.h");
+}
+
+static void write_set(const char *directory, const tile_set *set)
+{
+    char file[64];
+    snprintf(file, sizeof file, "kernels_%s.c", set->name);
+    writer w = open_output(directory, file);
+    line(&w, "#ifdef __x86_64__ /* elsewhere the table has the reference only */");
+    emit_prelude(&w, set->isa, file);
+    visit_set(set, emit_tile, &w);
+    if (set->has_store)
+        emit_store(&w, set->isa);
+    line(&w, "#endif");
+    close_output(&w, file);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--kernel") == 0)
+        return print_kernel(argv[2]);
+    if (argc != 2 || argv[1][0] == '-') {
+        fputs("usage: convgen DIRECTORY | convgen --kernel NAME\n", stderr);
+        return 2;
+    }
+    write_header(argv[1]);
+    for (size_t i = 0; i < tile_set_count; i++)
+        write_set(argv[1], &tile_sets[i]);
+    writer table = open_output(argv[1], "kernel_table.c");
+    emit_table(&table);
+    close_output(&table, "kernel_table.c");
+    return EXIT_SUCCESS;
+}

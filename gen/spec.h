@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What to generate.  A *tap row* says which convolutions a tile serves, a *tile row* how it uses the registers; each
+ * family has a list of both, and every pair of them is a spec: one tile, in an interior and an edge variant.
+ */
+#ifndef CONVGEN_SPEC_H
+#define CONVGEN_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct isa_row {
+    const char *name;            /* as in kernel names */
+    const char *level;           /* of enum conv2d_isa */
+    const char *target;          /* of the target attribute; prfchw, or __builtin_prefetch(p, 1) would become a read */
+    const char *vector;          /* type */
+    const char *prefix;          /* of the intrinsics */
+    const char *constraint;      /* of a vector register in an asm statement */
+    int lanes, registers;
+    int mask_registers;          /* 0: masks are vectors, merged by blending */
+    bool embedded_broadcast;     /* an FMA can broadcast its memory operand */
+} isa_row;
+
+typedef enum family { FAMILY_W, FAMILY_K } family;
+
+typedef struct tap_row {
+    int kernel_width;            /* unrolled kernel columns; 0: a loop over any number */
+    int stride;                  /* along the row; 0: any */
+} tap_row;
+
+typedef struct tile_row {
+    int channels;                /* W: output channels.  K: vectors of output channels */
+    int columns;                 /* W: vectors of output columns.  K: output columns */
+    bool main;                   /* a kernel of its own in the dispatch table; the others serve remainders */
+} tile_row;
+
+/* One family on one ISA: all pairs of its rows are generated. */
+typedef struct tile_set {
+    const char *name;            /* of the file: kernels_<name>.c */
+    family family;
+    const isa_row *isa;
+    const tap_row *taps;
+    size_t tap_count;
+    const tile_row *tiles;
+    size_t tile_count;
+    bool has_store;              /* the file of this set also has the ISA's store of K tiles */
+} tile_set;
+
+/* Where the tile lies.  EDGE serves every border; LEFT, RIGHT and BOTH leave out the taps of one column of padding. */
+typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, BORDER_COUNT } border;
+
+typedef struct spec {
+    family family;
+    const isa_row *isa;
+    tap_row taps;
+    tile_row tile;
+    border border;
+} spec;
+
+/* Registers and instructions of a spec's innermost tap. */
+typedef struct budget {
+    int accumulators, inputs, weights, others;  /* vector registers */
+    int masks;                                  /* mask registers */
+    int fmas, loads;                            /* vector instructions a tap; an embedded broadcast is a load */
+} budget;
+
+extern const isa_row isa_avx2, isa_avx512;
+extern const tile_set tile_sets[];
+extern const size_t tile_set_count;
+
+budget spec_budget(const spec *s);
+int budget_registers(const budget *b);
+/* Whether the spec's registers suffice. */
+bool spec_fits(const spec *s);
+/* Whether this variant exists. */
+bool spec_generated(const spec *s);
+/* The variant of an interior spec that its kernel uses at a border (LEFT, RIGHT or BOTH). */
+spec spec_at(spec interior, border border);
+/* The columns of padding on either side that an edge tile with unrolled taps can leave out. */
+int spec_max_skip(const spec *s);
+
+/* The name of the kernel, or of the tile with its border appended. */
+void spec_name(const spec *s, char *name, size_t size);
+enum { SPEC_NAME_SIZE = 64 };
+
+#endif

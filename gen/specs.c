@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * THE TABLE: every tile of the library.  To add one, add a row; the generator refuses it if the registers do not
+ * suffice.  The tiles come from measurements on Zen 4 (docs/design.md, "Register tiles").
+ */
+#include "spec.h"
+
+#include <stdio.h>
+
+/* The kernel height is a run-time loop everywhere: a range of kernel rows is what borders need anyway. */
+static const tap_row w_taps_avx512[] = {
+    {1, 1}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 0},
+};
+static const tap_row k_taps_avx512[] = {
+    {1, 1}, {1, 2}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 1}, {0, 2}, {0, 0},
+};
+/* With 16 registers all in use, gcc 12 and clang 14 spill in most loops of more than one tap (4x3: 81 % of peak, 2x6:
+ * 82 %, both 99 % with looped taps); 3x4 without guards is the exception. */
+static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
+static const tap_row k_taps_avx2[] = {{1, 1}, {1, 2}, {0, 1}, {0, 2}, {0, 0}};
+static const tap_row k_taps_avx2_unrolled[] = {{3, 1}, {3, 2}};
+
+/* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
+static const tile_row w_avx512[] = {
+    {16, 1, true},
+    {12, 2, false}, {12, 1, false},
+    {8, 3, true}, {8, 2, false}, {8, 1, false},
+    {7, 3, false}, {7, 1, false},
+    {6, 4, false}, {6, 1, false},
+    {5, 5, false}, {5, 1, false},
+    {4, 6, false}, {4, 3, false}, {4, 1, false},
+    {3, 6, false}, {3, 3, false}, {3, 1, false},
+    {2, 8, false}, {2, 4, false}, {2, 1, false},
+    {1, 8, false}, {1, 4, false}, {1, 1, false},
+};
+static const tile_row w_avx2[] = {
+    {8, 1, false},
+    {4, 3, true}, {4, 2, false}, {4, 1, false},
+    {3, 3, false}, {3, 1, false},
+    {2, 5, false}, {2, 3, false}, {2, 1, false},
+    {1, 7, false}, {1, 3, false}, {1, 1, false},
+};
+
+/* Every number of columns up to the widest, so that a row is cut into even pieces without waste. */
+static const tile_row k_avx512[] = {
+    {2, 14, true}, {2, 13, false}, {2, 12, false}, {2, 11, false}, {2, 10, false}, {2, 9, false}, {2, 8, false},
+    {2, 7, false}, {2, 6, false}, {2, 5, false}, {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false},
+    {1, 14, false}, {1, 13, false}, {1, 12, false}, {1, 11, false}, {1, 10, false}, {1, 9, false}, {1, 8, false},
+    {1, 7, false}, {1, 6, false}, {1, 5, false}, {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
+};
+static const tile_row k_avx2[] = {
+    {3, 4, true}, {3, 3, false}, {3, 2, false}, {3, 1, false},
+    {2, 6, true}, {2, 5, false}, {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false},
+    {1, 6, false}, {1, 5, false}, {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
+};
+static const tile_row k_avx2_unrolled[] = {
+    {3, 4, true}, {3, 3, false}, {3, 2, false}, {3, 1, false},
+    {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false},
+    {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
+};
+
+#define ROWS(a) a, sizeof a / sizeof a[0]
+const tile_set tile_sets[] = {
+    {"w_avx2", FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2), false},
+    {"w_avx512", FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512), false},
+    {"k_avx2", FAMILY_K, &isa_avx2, ROWS(k_taps_avx2), ROWS(k_avx2), true},
+    {"k_avx2_unrolled", FAMILY_K, &isa_avx2, ROWS(k_taps_avx2_unrolled), ROWS(k_avx2_unrolled), false},
+    {"k_avx512", FAMILY_K, &isa_avx512, ROWS(k_taps_avx512), ROWS(k_avx512), true},
+};
+const size_t tile_set_count = sizeof tile_sets / sizeof tile_sets[0];
+
+static budget w_budget(const spec *s)
+{
+    const int channels = s->tile.channels, columns = s->tile.columns;
+    const bool embedded = s->isa->embedded_broadcast && columns == 1;
+    budget b = {
+        .accumulators = channels * columns,
+        .inputs = columns,
+        .weights = embedded ? 0 : 1,
+        .fmas = channels * columns,
+        .loads = channels + columns,
+    };
+    if (s->border == EDGE)
+        *(s->isa->mask_registers ? &b.masks : &b.others) = 2; /* the mask, and what it is made from */
+    return b;
+}
+
+static budget k_budget(const spec *s)
+{
+    const int vectors = s->tile.channels, columns = s->tile.columns;
+    return (budget){
+        .accumulators = vectors * columns,
+        .inputs = 1,
+        .weights = vectors,
+        .fmas = vectors * columns,
+        .loads = vectors + columns,
+    };
+}
+
+budget spec_budget(const spec *s)
+{
+    return s->family == FAMILY_W ? w_budget(s) : k_budget(s);
+}
+
+int budget_registers(const budget *b)
+{
+    return b->accumulators + b->inputs + b->weights + b->others;
+}
+
+bool spec_fits(const spec *s)
+{
+    const budget b = spec_budget(s);
+    return budget_registers(&b) <= s->isa->registers && b.masks <= s->isa->mask_registers;
+}
+
+int spec_max_skip(const spec *s)
+{
+    return s->taps.kernel_width / 2;
+}
+
+/* Borders of one column without a branch: where guards inside an unrolled tile would make it spill. */
+static bool has_straight_borders(const spec *s)
+{
+    return s->family == FAMILY_K && spec_max_skip(s) == 1 && s->isa->registers == 16;
+}
+
+spec spec_at(spec interior, border border)
+{
+    interior.border = has_straight_borders(&interior) ? border : EDGE;
+    if (interior.family == FAMILY_W)
+        interior.taps = (tap_row){0, 0}; /* masks cost more than a loop over taps: one edge tile serves all */
+    return interior;
+}
+
+bool spec_generated(const spec *s)
+{
+    if (s->border == INTERIOR)
+        return true;
+    if (s->family == FAMILY_W)
+        return s->border == EDGE && s->tile.columns == 1 && s->taps.kernel_width == 0;
+    if (s->border != EDGE)
+        return has_straight_borders(s);
+    return s->taps.kernel_width == 0 || (spec_max_skip(s) > 0 && !has_straight_borders(s));
+}
+
+void spec_name(const spec *s, char *name, size_t size)
+{
+    static const char *const borders[BORDER_COUNT] = {"", "_edge", "_left", "_right", "_both"};
+    char width[8] = "any", stride[8] = "any";
+    if (s->taps.kernel_width)
+        snprintf(width, sizeof width, "%d", s->taps.kernel_width);
+    if (s->taps.stride)
+        snprintf(stride, sizeof stride, "%d", s->taps.stride);
+    snprintf(name, size, "conv2d_f32_nchw_kw%s_s%s__%s_%s%dx%d%s", width, stride, s->isa->name,
+             s->family == FAMILY_W ? "w" : "k", s->tile.channels, s->tile.columns, borders[s->border]);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store of family K: square blocks of the tile buffer, [column][channel], are transposed in registers, activated
+ * and written as rows of the NCHW output.  The buffer is readable up to a whole block.
+ */
+#include "emit.h"
+
+void store_name(const isa_row *isa, char *name, size_t size)
+{
+    snprintf(name, size, "conv2d_store_nchw__%s", isa->name);
+}
+
+/* Within each 128-bit lane: 4x4 transposes of x0..x<lanes-1> into c0.. */
+static void emit_lane_transposes(writer *w, const isa_row *isa)
+{
+    for (int i = 0; i < isa->lanes; i += 2) {
+        line(w, "const %s b%d = %s_unpacklo_ps(a%d, a%d);", isa->vector, i, isa->prefix, i, i + 1);
+        line(w, "const %s b%d = %s_unpackhi_ps(a%d, a%d);", isa->vector, i + 1, isa->prefix, i, i + 1);
+    }
+    for (int i = 0; i < isa->lanes; i += 4)
+        for (int j = 0; j < 4; j++)
+            line(w, "const %s c%d = %s_shuffle_ps(b%d, b%d, %s);", isa->vector, i + j, isa->prefix, i + j / 2,
+                 i + j / 2 + 2, j % 2 ? "0xee" : "0x44");
+}
+
+/* Exchanges the 128-bit lanes of c0..c15 into x0..x15. */
+static void emit_exchange_avx512(writer *w)
+{
+    for (int i = 0; i < 16; i += 8)
+        for (int j = 0; j < 4; j++) {
+            line(w, "const __m512 d%d = _mm512_shuffle_f32x4(c%d, c%d, 0x88);", i + j, i + j, i + j + 4);
+            line(w, "const __m512 d%d = _mm512_shuffle_f32x4(c%d, c%d, 0xdd);", i + j + 4, i + j, i + j + 4);
+        }
+    for (int i = 0; i < 8; i++) {
+        line(w, "__m512 x%d = _mm512_shuffle_f32x4(d%d, d%d, 0x88);", i, i, i + 8);
+        line(w, "__m512 x%d = _mm512_shuffle_f32x4(d%d, d%d, 0xdd);", i + 8, i, i + 8);
+    }
+}
+
+static void emit_exchange_avx2(writer *w)
+{
+    for (int i = 0; i < 4; i++) {
+        line(w, "__m256 x%d = _mm256_permute2f128_ps(c%d, c%d, 0x20);", i, i, i + 4);
+        line(w, "__m256 x%d = _mm256_permute2f128_ps(c%d, c%d, 0x31);", i + 4, i, i + 4);
+    }
+}
+
+static void block_row_name(int index, const void *context, char *name, size_t size)
+{
+    (void)context;
+    snprintf(name, size, "x%d", index);
+}
+
+static void emit_row_stores(writer *w, const isa_row *isa)
+{
+    const int n = isa->lanes;
+    line(w, "const size_t rows = store->channels - channel;");
+    line(w, "const size_t columns = store->columns - column;");
+    line(w, "const uint32_t mask = columns >= %d ? %s : (1u << columns) - 1;", n, n == 16 ? "0xffff" : "0xff");
+    for (int i = 0; i < n; i++) {
+        if (i)
+            block_begin(w, "if (rows > %d)", i);
+        else
+            scope_begin(w);
+        if (isa->mask_registers) {
+            line(w, "_mm512_mask_storeu_ps(out, (__mmask16)mask, x%d);", i);
+        } else {
+            line(w, "store_first(out, x%d, mask);", i);
+        }
+        line(w, "out += store->out_channel_pitch;");
+        block_end(w);
+    }
+}
+
+void emit_store(writer *w, const isa_row *isa)
+{
+    char name[SPEC_NAME_SIZE];
+    store_name(isa, name, sizeof name);
+    line(w, "/* %d x %d floats at a time. */", isa->lanes, isa->lanes);
+    block_begin(w, "TARGET void %s(const conv2d_tile_store *store)", name);
+    block_begin(w, "for (size_t channel = 0; channel < store->channels; channel += %d)", isa->lanes);
+    block_begin(w, "for (size_t column = 0; column < store->columns; column += %d)", isa->lanes);
+    line(w, "const float *tile = store->tile + (ptrdiff_t)column * store->tile_pitch + channel;");
+    line(w, "float *out = store->out + (ptrdiff_t)channel * store->out_channel_pitch + column;");
+    for (int i = 0; i < isa->lanes; i++)
+        line(w, "const %s a%d = %s_loadu_ps(tile + %d * store->tile_pitch);", isa->vector, i, isa->prefix, i);
+    emit_lane_transposes(w, isa);
+    if (isa->lanes == 16)
+        emit_exchange_avx512(w);
+    else
+        emit_exchange_avx2(w);
+    emit_activation(w, isa, "store", isa->lanes, block_row_name, NULL);
+    emit_row_stores(w, isa);
+    block_end(w);
+    block_end(w);
+    block_end(w);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The dispatch table: one row per main tile and tap row, each with all tiles that it may use. */
+#include "emit.h"
+
+static spec interior_spec(const tile_set *set, const tap_row *taps, const tile_row *tile)
+{
+    return (spec){set->family, set->isa, *taps, *tile, INTERIOR};
+}
+
+static void emit_tile_name(writer *w, const spec *s, const char *format)
+{
+    char name[SPEC_NAME_SIZE];
+    spec_name(s, name, sizeof name);
+    line(w, format, spec_generated(s) ? name : "NULL");
+}
+
+/* tiles_<taps>__<isa>_<family> */
+static void tiles_name(const tile_set *set, const tap_row *taps, char *name, size_t size)
+{
+    snprintf(name, size, "tiles_kw%d_s%d__%s_%c", taps->kernel_width, taps->stride, set->isa->name,
+             set->family == FAMILY_W ? 'w' : 'k');
+}
+
+static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
+{
+    char name[SPEC_NAME_SIZE];
+    tiles_name(set, taps, name, sizeof name);
+    block_begin(w, "static const conv2d_tile_row %s[] =", name);
+    for (size_t i = 0; i < set->tile_count; i++) {
+        const spec interior = interior_spec(set, taps, &set->tiles[i]);
+        const spec left = spec_at(interior, LEFT), right = spec_at(interior, RIGHT), both = spec_at(interior, BOTH);
+        line(w, "{%d, %d,", set->tiles[i].channels, set->tiles[i].columns);
+        emit_tile_name(w, &interior, " {%s,");
+        emit_tile_name(w, &left, "  %s,");
+        emit_tile_name(w, &right, "  %s,");
+        emit_tile_name(w, &both, "  %s}},");
+    }
+    block_end_with(w, ";");
+}
+
+static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps, const tile_row *tile)
+{
+    const spec s = interior_spec(set, taps, tile);
+    const budget b = spec_budget(&s);
+    char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], store[SPEC_NAME_SIZE] = "NULL";
+    spec_name(&s, name, sizeof name);
+    tiles_name(set, taps, tiles, sizeof tiles);
+    if (set->family == FAMILY_K)
+        store_name(set->isa, store, sizeof store);
+    scope_begin(w);
+    line(w, ".name = \"%s\",", name);
+    line(w, ".family = %s,", set->family == FAMILY_W ? "CONV2D_FAMILY_W" : "CONV2D_FAMILY_K");
+    line(w, ".isa = %s, .lanes = %d,", set->isa->level, set->isa->lanes);
+    line(w, ".kernel_width = %d, .stride_w = %d,", taps->kernel_width, taps->stride);
+    line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);
+    line(w, ".registers = %d, .fmas = %d, .loads = %d,", budget_registers(&b), b.fmas, b.loads);
+    line(w, ".tiles = %s, .tile_count = %zu,", tiles, set->tile_count);
+    line(w, ".store = %s,", store);
+    block_end_with(w, ",");
+}
+
+void emit_table(writer *w)
+{
+    line(w, "/* kernel_table.c: written by convgen, do not edit. */");
+    line(w, "#include \"kernels.h\"");
+    blank(w);
+    line(w, "#ifdef __x86_64__");
+    for (size_t i = 0; i < tile_set_count; i++)
+        for (size_t t = 0; t < tile_sets[i].tap_count; t++)
+            emit_tile_rows(w, &tile_sets[i], &tile_sets[i].taps[t]);
+    line(w, "#endif");
+    blank(w);
+    line(w, "/* The reference runs everything, so every problem has a kernel. */");
+    block_begin(w, "const conv2d_kernel conv2d_kernels[] =");
+    line(w, "{.name = \"conv2d_f32_reference__scalar\", .family = CONV2D_FAMILY_REFERENCE,");
+    line(w, " .isa = CONV2D_ISA_SCALAR, .lanes = 1, .tile_channels = 1, .tile_columns = 1, .fmas = 1, .loads = 2},");
+    line(w, "#ifdef __x86_64__");
+    for (size_t i = 0; i < tile_set_count; i++)
+        for (size_t t = 0; t < tile_sets[i].tap_count; t++)
+            for (size_t k = 0; k < tile_sets[i].tile_count; k++)
+                if (tile_sets[i].tiles[k].main)
+                    emit_kernel_row(w, &tile_sets[i], &tile_sets[i].taps[t], &tile_sets[i].tiles[k]);
+    line(w, "#endif");
+    block_end_with(w, ";");
+    line(w, "const size_t conv2d_kernel_count = sizeof conv2d_kernels / sizeof conv2d_kernels[0];");
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Block sizes, derived from the cache sizes. */
+#include "tiles.h"
+
+/* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */
+static size_t weight_chunks(const problem *p)
+{
+    const size_t blocks = max_size(1, cpu()->l2_bytes / 2 / sizeof(float) / packed_block_size(p));
+    return divide_up(packed_blocks(p), blocks);
+}
+
+/* The weights that a tile sweeps must stay in L2 from one tile to the next: where they would take more than 3/8 of it,
+ * the input channels are cut into blocks, and the sums pass through memory in between (1024->1024 @13 3x3 on Zen 4:
+ * AVX2 44 -> 56 %, AVX-512 90 -> 92 %; smaller blocks lose). */
+static size_t channel_block(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t tile = kernel->family == CONV2D_FAMILY_K ? (size_t)kernel->tile_channels * kernel->lanes
+                                                          : CONV2D_OC_BLOCK;
+    const size_t floats = cpu()->l2_bytes * 3 / 8 / sizeof(float);
+    const size_t channels = floats / tile / p->kernel_height / p->kernel_width;
+    return min_size(max_size(channels, 1), p->in_channels);
+}
+
+/* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use. */
+size_t group_vectors(const problem *p, const conv2d_kernel *kernel)
+{
+    tile_grid grid;
+    fill_grid(&grid, kernel);
+    size_t vectors = p->out_channels < CONV2D_OC_BLOCK ? 1 : kernel->tile_columns;
+    for (size_t left = p->out_channels % CONV2D_OC_BLOCK; left > 0;) {
+        const size_t channels = widest_channels(&grid, left, kernel->tile_channels);
+        for (size_t width = MAX_TILE_COLUMNS; width > vectors; width--)
+            if (grid.tile[channels][width])
+                vectors = width;
+        left -= channels;
+    }
+    return vectors;
+}
+
+/* With blocks of input channels a block of columns is long, so that each block of weights is used often. */
+static size_t block_vectors(const problem *p, const blocking *b)
+{
+    const size_t groups = b->channel_block < p->in_channels ? divide_up(24, b->group_vectors) : 1;
+    return groups * b->group_vectors;
+}
+
+/* Rows are copied in tiles that take a quarter of the L2, and at least one output row at a time. */
+static void set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t columns = divide_up(p->out_width, kernel->lanes) * kernel->lanes;
+    const size_t shift = (p->kernel_width - 1) * p->dilation_w / p->stride_w;
+    const size_t phase = (columns + shift + 15) / 16 * 16, row = phase * p->stride_w;
+    const size_t first_rows = (p->kernel_height - 1) * p->dilation_h + 1;
+    const size_t budget = cpu()->l2_bytes / 4 / sizeof(float) / row / p->in_channels;
+    const size_t more = budget > first_rows ? (budget - first_rows) / p->stride_h : 0;
+    b->row_tiles = divide_up(p->out_height, min_size(more + 1, p->out_height));
+    b->scratch_rows = (divide_up(p->out_height, b->row_tiles) - 1) * p->stride_h + first_rows;
+    b->phase_pitch = (ptrdiff_t)phase;
+    b->scratch_row = (ptrdiff_t)row;
+    /* Channels a multiple of 4 KiB apart would share a few sets of the L1. */
+    const size_t channel = b->scratch_rows * row;
+    b->scratch_channel = (ptrdiff_t)(channel % 1024 == 0 ? channel + 16 : channel);
+}
+
+/* Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2. */
+static size_t tile_chunks(const problem *p, size_t tiles_per_row)
+{
+    const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
+    const size_t budget = cpu()->l2_bytes / 4 / sizeof(float);
+    size_t chunk;
+    if (p->out_height == 1) {
+        chunk = budget * tiles_per_row / row_floats;
+    } else {
+        const size_t rows = budget / row_floats;
+        chunk = ((rows > p->kernel_height ? (rows - p->kernel_height) / p->stride_h : 0) + 1) * tiles_per_row;
+    }
+    return divide_up(tiles, min_size(max_size(chunk, 1), tiles));
+}
+
+blocking choose_blocking(const problem *p, const conv2d_kernel *kernel)
+{
+    blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_block = 1};
+    if (p->empty)
+        return b;
+    b.channel_block = channel_block(p, kernel);
+    if (kernel->family == CONV2D_FAMILY_W) {
+        b.group_vectors = group_vectors(p, kernel);
+        b.block_vectors = block_vectors(p, &b);
+        b.chunks = weight_chunks(p);
+        if (p->stride_w != 1)
+            set_scratch(&b, p, kernel);
+    } else if (kernel->family == CONV2D_FAMILY_K) {
+        b.tiles_per_row = divide_up(p->out_width, kernel->tile_columns);
+        b.tile_chunks = tile_chunks(p, b.tiles_per_row);
+    }
+    return b;
+}
+
+size_t workspace_per_part(const ready_plan *p)
+{
+    return p->status == CONV2D_OK ? (size_t)p->blocking.scratch_channel * p->problem.in_channels : 0;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* From the user's descriptor to a problem that can be run without further checks. */
+#include "plan.h"
+
+#include <stdint.h>
+
+/* No extent of an image, padding and dilated kernel included, may exceed this: offsets along an axis then fit in any
+ * register, and a pointer that only marks a skipped tap stays in the address space. */
+#define MAX_EXTENT ((size_t)INT32_MAX)
+/* No tensor may have more elements, so that byte offsets fit in ptrdiff_t. */
+#define MAX_ELEMENTS ((size_t)(PTRDIFF_MAX / (ptrdiff_t)sizeof(float)))
+
+typedef struct checker {
+    conv2d_status status;
+    const char *fault;
+} checker;
+
+/* The first fault counts. */
+static void refuse(checker *c, bool wrong, conv2d_status status, const char *fault)
+{
+    if (wrong && c->status == CONV2D_OK) {
+        c->status = status;
+        c->fault = fault;
+    }
+}
+
+static size_t or_default(size_t value)
+{
+    return value ? value : 1;
+}
+
+/* a * b + c, or the refusal. */
+static size_t multiply_add(checker *c, size_t a, size_t b, size_t add, const char *fault)
+{
+    size_t product, sum;
+    const bool wrong = __builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, add, &sum) ||
+                       sum > MAX_ELEMENTS;
+    refuse(c, wrong, CONV2D_OVERFLOW, fault);
+    return wrong ? 0 : sum;
+}
+
+static void check_enums(checker *c, const conv2d_desc *d)
+{
+    refuse(c, (unsigned)d->in_layout > CONV2D_NHWC, CONV2D_INVALID, "in_layout is no layout");
+    refuse(c, (unsigned)d->out_layout > CONV2D_NHWC, CONV2D_INVALID, "out_layout is no layout");
+    refuse(c, (unsigned)d->weights_layout > CONV2D_HWIO, CONV2D_INVALID, "weights_layout is no layout");
+    refuse(c, (unsigned)d->activation > CONV2D_MISH, CONV2D_INVALID, "activation is none of the enumeration");
+    refuse(c, d->activation == CONV2D_CLAMP && !(d->act_a <= d->act_b), CONV2D_INVALID,
+           "act_a, act_b: clamp needs act_a <= act_b");
+    refuse(c, d->activation == CONV2D_LEAKY_RELU && d->act_a != d->act_a, CONV2D_INVALID,
+           "act_a: the slope of leaky_relu is NaN");
+    refuse(c, d->in_layout == CONV2D_NHWC, CONV2D_UNSUPPORTED, "in_layout: NHWC is not built in this version");
+    refuse(c, d->out_layout == CONV2D_NHWC, CONV2D_UNSUPPORTED, "out_layout: NHWC is not built in this version");
+    refuse(c, d->residual != NULL, CONV2D_UNSUPPORTED, "residual: adding a tensor is not built in this version");
+    refuse(c, d->activation > CONV2D_LEAKY_RELU, CONV2D_UNSUPPORTED,
+           "activation: only none, relu, clamp and leaky_relu are built in this version");
+}
+
+static void check_channels(checker *c, const conv2d_desc *d, problem *p)
+{
+    p->batch = or_default(d->batch);
+    p->groups = or_default(d->groups);
+    refuse(c, d->in_channels == 0, CONV2D_INVALID, "in_channels is 0");
+    refuse(c, d->in_channels % p->groups != 0, CONV2D_INVALID, "groups does not divide in_channels");
+    refuse(c, d->out_channels % p->groups != 0, CONV2D_INVALID, "groups does not divide out_channels");
+    refuse(c, d->in_channels > MAX_EXTENT || d->out_channels > MAX_EXTENT, CONV2D_OVERFLOW,
+           "in_channels or out_channels exceeds 2^31 - 1");
+    p->in_channels = d->in_channels / p->groups;
+    p->out_channels = d->out_channels / p->groups;
+}
+
+/* One axis of the image: the output's size along it. */
+typedef struct axis {
+    size_t in, kernel, stride, dilation, pad_before, pad_after;
+    const char *empty_kernel, *overflow, *too_large;
+} axis;
+
+static size_t check_axis(checker *c, const axis *a)
+{
+    size_t span = 0, padded = 0;
+    refuse(c, a->kernel == 0, CONV2D_INVALID, a->empty_kernel);
+    if (c->status != CONV2D_OK)
+        return 0;
+    bool wrong = a->in > MAX_EXTENT || a->pad_before > MAX_EXTENT || a->pad_after > MAX_EXTENT ||
+                 a->kernel > MAX_EXTENT || a->stride > MAX_EXTENT || a->dilation > MAX_EXTENT;
+    wrong = wrong || __builtin_mul_overflow(a->kernel - 1, a->dilation, &span) || span >= MAX_EXTENT;
+    wrong = wrong || __builtin_add_overflow(a->in, a->pad_before, &padded) ||
+            __builtin_add_overflow(padded, a->pad_after, &padded) || padded > MAX_EXTENT;
+    refuse(c, wrong, CONV2D_OVERFLOW, a->overflow);
+    refuse(c, !wrong && padded < span + 1, CONV2D_EMPTY_OUTPUT, a->too_large);
+    return c->status == CONV2D_OK ? (padded - span - 1) / a->stride + 1 : 0;
+}
+
+static void check_image(checker *c, const conv2d_desc *d, problem *p)
+{
+    p->in_height = d->in_height;
+    p->in_width = d->in_width;
+    p->kernel_height = d->kernel_height;
+    p->kernel_width = d->kernel_width;
+    p->stride_h = or_default(d->stride_h);
+    p->stride_w = or_default(d->stride_w);
+    p->dilation_h = or_default(d->dilation_h);
+    p->dilation_w = or_default(d->dilation_w);
+    p->pad_top = d->pad_top;
+    p->pad_left = d->pad_left;
+    p->out_height = check_axis(c, &(axis){d->in_height, d->kernel_height, p->stride_h, p->dilation_h, d->pad_top,
+                                          d->pad_bottom, "kernel_height is 0",
+                                          "in_height, its padding or its dilated kernel exceeds 2^31 - 1",
+                                          "kernel_height: the dilated kernel is larger than the padded input"});
+    p->out_width = check_axis(c, &(axis){d->in_width, d->kernel_width, p->stride_w, p->dilation_w, d->pad_left,
+                                         d->pad_right, "kernel_width is 0",
+                                         "in_width, its padding or its dilated kernel exceeds 2^31 - 1",
+                                         "kernel_width: the dilated kernel is larger than the padded input"});
+}
+
+typedef struct tensor {
+    size_t batch, channels, rows, columns;
+    const size_t *pitch;
+    const char *too_small, *overflow;
+} tensor;
+
+/* Pitches must not let images, channels or rows overlap; the last element's offset must fit. */
+static pitches check_tensor(checker *c, const tensor *t)
+{
+    size_t step[3], covered = t->columns;
+    const size_t counts[3] = {t->batch, t->channels, t->rows};
+    for (int level = 2; level >= 0; level--) {
+        step[level] = t->pitch[level] ? t->pitch[level] : covered;
+        refuse(c, step[level] < covered, CONV2D_INVALID, t->too_small);
+        /* An empty level covers nothing; otherwise up to the end of its last piece. */
+        covered = counts[level] ? multiply_add(c, counts[level] - 1, step[level], covered, t->overflow) : 0;
+        if (t->pitch[level] == 0 && counts[level])
+            covered = multiply_add(c, counts[level], step[level], 0, t->overflow);
+        refuse(c, step[level] > MAX_ELEMENTS, CONV2D_OVERFLOW, t->overflow);
+    }
+    if (c->status != CONV2D_OK)
+        return (pitches){0, 0, 0};
+    return (pitches){(ptrdiff_t)step[0], (ptrdiff_t)step[1], (ptrdiff_t)step[2]};
+}
+
+static void check_tensors(checker *c, const conv2d_desc *d, problem *p)
+{
+    p->in = check_tensor(c, &(tensor){p->batch, d->in_channels, p->in_height, p->in_width, d->in_pitch,
+                                      "in_pitch is smaller than what it steps over",
+                                      "the input tensor has too many elements"});
+    p->out = check_tensor(c, &(tensor){p->batch, d->out_channels, p->out_height, p->out_width, d->out_pitch,
+                                       "out_pitch is smaller than what it steps over",
+                                       "the output tensor has too many elements"});
+    const char *fault = "the weights have too many elements";
+    size_t taps = multiply_add(c, p->kernel_height, p->kernel_width, 0, fault);
+    taps = multiply_add(c, taps, p->in_channels, 1, fault);
+    const size_t channels = multiply_add(c, p->groups, packed_blocks(p) * CONV2D_OC_BLOCK, 0, fault);
+    multiply_add(c, taps, channels, 0, fault);
+}
+
+/* A 1x1 convolution without padding and strides does not care where rows end: one long row has no remainders. */
+static void flatten_rows(problem *p)
+{
+    const bool pointwise = p->kernel_height == 1 && p->kernel_width == 1 && p->stride_h == 1 && p->stride_w == 1;
+    const bool same_size = p->out_height == p->in_height && p->out_width == p->in_width;
+    const bool dense = p->in.row == (ptrdiff_t)p->in_width && p->out.row == (ptrdiff_t)p->out_width;
+    if (!pointwise || !same_size || !dense || p->in_height * p->in_width > MAX_EXTENT)
+        return;
+    p->in_width *= p->in_height;
+    p->out_width = p->in_width;
+    p->in_height = p->out_height = 1;
+}
+
+static void set_activation(const conv2d_desc *d, problem *p)
+{
+    p->activation = d->activation;
+    p->act_a = d->act_a;
+    p->act_b = d->act_b;
+    if (d->activation == CONV2D_RELU) {
+        p->activation = CONV2D_CLAMP;
+        p->act_a = 0.0f;
+        p->act_b = __builtin_inff();
+    }
+}
+
+conv2d_status check_problem(const conv2d_desc *desc, problem *p, const char **fault)
+{
+    checker c = {CONV2D_OK, ""};
+    *p = (problem){.weights_layout = desc->weights_layout, .has_bias = desc->bias != NULL};
+    check_enums(&c, desc);
+    check_channels(&c, desc, p);
+    if (c.status == CONV2D_OK)
+        check_image(&c, desc, p);
+    if (c.status == CONV2D_OK)
+        check_tensors(&c, desc, p);
+    if (c.status == CONV2D_OK) {
+        set_activation(desc, p);
+        flatten_rows(p);
+        p->empty = p->out_channels == 0;
+    }
+    *fault = c.fault;
+    return c.status;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* The public calls: checks of their arguments, and no logic. */
+#define _GNU_SOURCE /* clock_gettime */
+#include "conv2d.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "pack.h"
+#include "plan.h"
+
+static void say_plan(const ready_plan *p)
+{
+    const problem *q = &p->problem;
+    fprintf(stderr,
+            "conv2d plan kernel=%s status=%d predicted=%.3f batch=%zu groups=%zu in=%zux%zux%zu out=%zux%zux%zu "
+            "kernel_size=%zux%zu stride=%zux%zu dilation=%zux%zu pad=%zux%zu\n",
+            p->kernel ? p->kernel->name : "-", (int)p->status, p->efficiency, q->batch, q->groups, q->in_channels,
+            q->in_height, q->in_width, q->out_channels, q->out_height, q->out_width, q->kernel_height,
+            q->kernel_width, q->stride_h, q->stride_w, q->dilation_h, q->dilation_w, q->pad_top, q->pad_left);
+}
+
+static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const conv2d_options *options)
+{
+    if (!desc) {
+        p->fault = "desc is NULL";
+        return CONV2D_NULL_POINTER;
+    }
+    if ((unsigned)options->isa > CONV2D_ISA_AVX512) {
+        p->fault = "options.isa is none of the enumeration";
+        return CONV2D_INVALID;
+    }
+    conv2d_status status = check_problem(desc, &p->problem, &p->fault);
+    if (status == CONV2D_OK)
+        status = select_kernel(p, options);
+    if (status == CONV2D_OK)
+        p->blocking = choose_blocking(&p->problem, p->kernel);
+    return status;
+}
+
+conv2d_status conv2d_plan_init(conv2d_plan *opaque, const conv2d_desc *desc, const conv2d_options *options)
+{
+    static const conv2d_options defaults;
+    if (!opaque)
+        return CONV2D_NULL_POINTER;
+    memset(opaque, 0, sizeof *opaque);
+    ready_plan *p = (void *)opaque;
+    p->magic = PLAN_MAGIC;
+    p->fault = "";
+    p->status = make_plan(p, desc, options ? options : &defaults);
+    if (environment_verbose())
+        say_plan(p);
+    return p->status;
+}
+
+conv2d_status conv2d_output_size(const conv2d_desc *desc, size_t *height, size_t *width)
+{
+    if (!desc)
+        return CONV2D_NULL_POINTER;
+    problem p;
+    const char *fault;
+    const conv2d_status status = check_problem(desc, &p, &fault);
+    if (status != CONV2D_OK)
+        return status;
+    /* A flattened problem has one long row. */
+    const bool flat = p.out_height == 1 && p.in_width != desc->in_width;
+    if (height)
+        *height = flat ? desc->in_height : p.out_height;
+    if (width)
+        *width = flat ? desc->in_width : p.out_width;
+    return CONV2D_OK;
+}
+
+size_t conv2d_packed_size(const conv2d_plan *opaque)
+{
+    const ready_plan *p = plan_of(opaque);
+    return p && p->status == CONV2D_OK ? packed_size(&p->problem) : 0;
+}
+
+conv2d_status conv2d_pack_weights(const conv2d_plan *opaque, const float *weights, const float *bias, float *packed)
+{
+    const ready_plan *p = plan_of(opaque);
+    if (!p)
+        return opaque ? CONV2D_INVALID : CONV2D_NULL_POINTER;
+    if (p->status != CONV2D_OK || p->problem.empty)
+        return p->status;
+    if (!weights || !packed || (p->problem.has_bias && !bias))
+        return CONV2D_NULL_POINTER;
+    pack(&p->problem, weights, bias, packed);
+    return CONV2D_OK;
+}
+
+size_t conv2d_workspace_size(const conv2d_plan *opaque, size_t parts)
+{
+    const ready_plan *p = plan_of(opaque);
+    size_t size;
+    if (!p || __builtin_mul_overflow(workspace_per_part(p), parts ? parts : 1, &size))
+        return 0;
+    return size;
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void run_family(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts)
+{
+    static run_fn *const run[] = {
+        [CONV2D_FAMILY_REFERENCE] = run_reference, [CONV2D_FAMILY_W] = run_w, [CONV2D_FAMILY_K] = run_k};
+    run[p->kernel->family](p, args, part, parts);
+}
+
+conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args, size_t part, size_t parts)
+{
+    const ready_plan *p = plan_of(opaque);
+    if (!p)
+        return opaque ? CONV2D_INVALID : CONV2D_NULL_POINTER;
+    if (p->status != CONV2D_OK)
+        return p->status;
+    if (!args)
+        return CONV2D_NULL_POINTER;
+    if (part >= parts)
+        return CONV2D_INVALID;
+    if (p->problem.empty)
+        return CONV2D_OK;
+    if (!args->in || !args->packed || !args->out || (workspace_per_part(p) && !args->workspace))
+        return CONV2D_NULL_POINTER;
+    if (args->residual)
+        return CONV2D_UNSUPPORTED;
+    if (!environment_verbose()) {
+        run_family(p, args, part, parts);
+        return CONV2D_OK;
+    }
+    const double start = seconds();
+    run_family(p, args, part, parts);
+    fprintf(stderr, "conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
+            seconds() - start);
+    return CONV2D_OK;
+}
+
+conv2d_status conv2d_run(const conv2d_plan *plan, const conv2d_args *args)
+{
+    return conv2d_run_part(plan, args, 0, 1);
+}
+
+conv2d_status conv2d_f32(const conv2d_desc *desc, const float *in, const float *weights, float *out)
+{
+    conv2d_plan plan;
+    conv2d_status status = conv2d_plan_init(&plan, desc, NULL);
+    if (status != CONV2D_OK || plan_of(&plan)->problem.empty)
+        return status;
+    if (!in || !weights || !out)
+        return CONV2D_NULL_POINTER;
+    const size_t packed_floats = conv2d_packed_size(&plan), work_floats = conv2d_workspace_size(&plan, 1);
+    size_t bytes;
+    void *memory = NULL;
+    if (__builtin_mul_overflow(packed_floats + work_floats, sizeof(float), &bytes) ||
+        posix_memalign(&memory, 64, bytes) != 0)
+        return CONV2D_NO_MEMORY;
+    float *packed = memory;
+    status = conv2d_pack_weights(&plan, weights, desc->bias, packed);
+    if (status == CONV2D_OK)
+        status = conv2d_run(&plan, &(conv2d_args){.in = in, .packed = packed, .out = out,
+                                                  .workspace = packed + packed_floats});
+    free(memory);
+    return status;
+}
+
+const char *conv2d_kernel_name(const conv2d_plan *opaque)
+{
+    const ready_plan *p = plan_of(opaque);
+    return p && p->status == CONV2D_OK ? p->kernel->name : "";
+}
+
+double conv2d_predicted_efficiency(const conv2d_plan *opaque)
+{
+    const ready_plan *p = plan_of(opaque);
+    return p && p->status == CONV2D_OK ? p->efficiency : 0;
+}
+
+int conv2d_kernel_at(size_t index, conv2d_kernel_info *info)
+{
+    static const char *const families[] = {
+        [CONV2D_FAMILY_REFERENCE] = "reference", [CONV2D_FAMILY_W] = "w", [CONV2D_FAMILY_K] = "k"};
+    if (index >= conv2d_kernel_count || !info)
+        return 0;
+    const conv2d_kernel *k = &conv2d_kernels[index];
+    const bool vectors_of_channels = k->family == CONV2D_FAMILY_K, vectors_of_columns = k->family == CONV2D_FAMILY_W;
+    *info = (conv2d_kernel_info){
+        .name = k->name,
+        .isa = k->isa,
+        .family = families[k->family],
+        .kernel_width = k->kernel_width,
+        .stride_w = k->stride_w,
+        .tile_channels = (size_t)k->tile_channels * (vectors_of_channels ? k->lanes : 1),
+        .tile_columns = (size_t)k->tile_columns * (vectors_of_columns ? k->lanes : 1),
+        .lanes = k->lanes,
+        .registers = k->registers,
+        .fmas = k->fmas,
+        .loads = k->loads,
+    };
+    return 1;
+}
+
+conv2d_isa conv2d_cpu_isa(void)
+{
+    const conv2d_isa cap = environment_isa(), have = cpu()->isa;
+    return cap != CONV2D_ISA_ANY && cap < have ? cap : have;
+}

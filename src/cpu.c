@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE /* secure_getenv */
+#include "cpu.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+
+enum { XCR0_AVX = 0x6, XCR0_AVX512 = 0xe6 };
+
+typedef struct cpuid_leaf {
+    unsigned a, b, c, d;
+} cpuid_leaf;
+
+static cpuid_leaf cpuid(unsigned leaf, unsigned subleaf)
+{
+    cpuid_leaf r = {0, 0, 0, 0};
+    __get_cpuid_count(leaf, subleaf, &r.a, &r.b, &r.c, &r.d);
+    return r;
+}
+
+/* The register states that the operating system saves; 0 if it does not tell. */
+static uint64_t enabled_states(const cpuid_leaf *features)
+{
+    if (!(features->c & bit_OSXSAVE))
+        return 0;
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static conv2d_isa detect_isa(const cpuid_leaf *features, bool *fma)
+{
+    const uint64_t states = enabled_states(features);
+    const cpuid_leaf extended = cpuid(7, 0);
+    const unsigned avx512 = bit_AVX512F | bit_AVX512VL | bit_AVX512DQ | bit_AVX512BW;
+    const bool avx = (states & XCR0_AVX) == XCR0_AVX && (features->c & bit_AVX);
+    *fma = avx && (features->c & bit_FMA);
+    if (!*fma || !(extended.b & bit_AVX2))
+        return CONV2D_ISA_SCALAR;
+    if ((states & XCR0_AVX512) != XCR0_AVX512 || (extended.b & avx512) != avx512)
+        return CONV2D_ISA_AVX2;
+    return CONV2D_ISA_AVX512;
+}
+
+static unsigned family_of(const cpuid_leaf *features)
+{
+    const unsigned family = features->a >> 8 & 15;
+    return family == 15 ? family + (features->a >> 20 & 255) : family;
+}
+
+static unsigned model_of(const cpuid_leaf *features)
+{
+    return (features->a >> 4 & 15) | (features->a >> 12 & 0xf0);
+}
+
+static bool is_vendor(const char *name)
+{
+    const cpuid_leaf r = cpuid(0, 0);
+    return memcmp(&r.b, name, 4) == 0 && memcmp(&r.d, name + 4, 4) == 0 && memcmp(&r.c, name + 8, 4) == 0;
+}
+
+/* The marketing name contains one of the words. */
+static bool brand_has(const char *const words[], size_t count)
+{
+    char brand[49] = "";
+    for (unsigned i = 0; i < 3; i++) {
+        const cpuid_leaf r = cpuid(0x80000002u + i, 0);
+        memcpy(brand + i * 16, &r, 16);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (strstr(brand, words[i]))
+            return true;
+    return false;
+}
+
+/*
+ * Capability and policy are two things.  On Skylake-SP and Cascade Lake (06_55h) heavy 512-bit code lowers the clock
+ * by 15-35 % (Intel Xeon Processor Scalable Family Specification Update, "AVX-512 turbo" tables); with two 512-bit FMA
+ * units it still wins, but the Bronze, Silver, Gold 5xxx and D-21xx parts have one, the same peak per cycle as AVX2
+ * at a lower clock (Intel ARK, "# of AVX-512 FMA Units").  Client Ice Lake, Tiger Lake and Rocket Lake have one unit
+ * too but next to no clock penalty, and Zen 4 has none: there the doubled registers make AVX-512 the better choice.
+ */
+static bool is_slow_512(const cpuid_leaf *features)
+{
+    static const char *const one_unit[] = {"Bronze", "Silver", "Gold 51", "Gold 52", "D-21"};
+    static const char *const two_units[] = {"Gold 5122", "Gold 5222"};
+    return is_vendor("GenuineIntel") && family_of(features) == 6 && model_of(features) == 0x55 &&
+           brand_has(one_unit, sizeof one_unit / sizeof *one_unit) &&
+           !brand_has(two_units, sizeof two_units / sizeof *two_units);
+}
+
+/* Server cores of Intel and Zen 5 (family 1Ah) start two 512-bit FMAs per cycle; client Intel and Zen 4 one. */
+static bool has_two_wide_fmas(const cpuid_leaf *features)
+{
+    static const unsigned server_models[] = {0x55, 0x6a, 0x6c, 0x8f, 0xcf, 0xad, 0xae};
+    if (is_vendor("AuthenticAMD"))
+        return family_of(features) >= 0x1a;
+    if (!is_vendor("GenuineIntel") || family_of(features) != 6)
+        return false;
+    for (size_t i = 0; i < sizeof server_models / sizeof *server_models; i++)
+        if (model_of(features) == server_models[i])
+            return !is_slow_512(features);
+    return false;
+}
+
+/* Data cache of a level: CPUID leaf 4 (Intel) or 8000001Dh (AMD), which share their format; fallback if not told. */
+static size_t cache_bytes(unsigned level, size_t fallback)
+{
+    const unsigned leaf = is_vendor("AuthenticAMD") ? 0x8000001du : 4;
+    for (unsigned i = 0; i < 16; i++) {
+        const cpuid_leaf r = cpuid(leaf, i);
+        const unsigned type = r.a & 31;
+        if (type == 0)
+            break;
+        if (type != 2 && (r.a >> 5 & 7) == level)
+            return (size_t)((r.b >> 22) + 1) * ((r.b >> 12 & 1023) + 1) * ((r.b & 4095) + 1) * (r.c + 1);
+    }
+    return fallback;
+}
+
+static cpu_facts detect(void)
+{
+    const cpuid_leaf features = cpuid(1, 0);
+    cpu_facts facts = {.l1_bytes = cache_bytes(1, 32 << 10), .l2_bytes = cache_bytes(2, 256 << 10)};
+    facts.isa = detect_isa(&features, &facts.fma);
+    facts.prefer_256 = facts.isa == CONV2D_ISA_AVX512 && is_slow_512(&features);
+    facts.two_wide_fmas = facts.isa == CONV2D_ISA_AVX512 && has_two_wide_fmas(&features);
+    return facts;
+}
+#else
+static cpu_facts detect(void)
+{
+    return (cpu_facts){.isa = CONV2D_ISA_SCALAR, .l1_bytes = 32 << 10, .l2_bytes = 256 << 10};
+}
+#endif
+
+static conv2d_isa parse_isa(const char *text)
+{
+    static const conv2d_isa levels[] = {CONV2D_ISA_SCALAR, CONV2D_ISA_AVX2, CONV2D_ISA_AVX512};
+    for (size_t i = 0; text && i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(text, conv2d_isa_name(levels[i])) == 0)
+            return levels[i];
+    return CONV2D_ISA_ANY;
+}
+
+static struct {
+    cpu_facts facts;
+    conv2d_isa isa_cap;
+    bool verbose;
+    int state;               /* 0 not asked, 1 being written, 2 ready */
+} known;
+
+/* Whoever comes first writes; the others compute the same facts for nobody and wait for the few stores. */
+static void ask_once(void)
+{
+    if (__atomic_load_n(&known.state, __ATOMIC_ACQUIRE) == 2)
+        return;
+    const cpu_facts facts = detect();
+    const char *verbose = secure_getenv("CONV2D_VERBOSE");
+    const conv2d_isa cap = parse_isa(secure_getenv("CONV2D_ISA"));
+    int expected = 0;
+    if (__atomic_compare_exchange_n(&known.state, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        known.facts = facts;
+        known.isa_cap = cap;
+        known.verbose = verbose && strcmp(verbose, "0") != 0 && *verbose;
+        __atomic_store_n(&known.state, 2, __ATOMIC_RELEASE);
+    }
+    while (__atomic_load_n(&known.state, __ATOMIC_ACQUIRE) != 2)
+        continue;
+}
+
+const cpu_facts *cpu(void)
+{
+    ask_once();
+    return &known.facts;
+}
+
+conv2d_isa environment_isa(void)
+{
+    ask_once();
+    return known.isa_cap;
+}
+
+bool environment_verbose(void)
+{
+    ask_once();
+    return known.verbose;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Weights and bias in the order of the kernels; the same on every ISA, so packed blobs may travel. */
+#include "plan.h"
+
+#include <string.h>
+
+#include "pack.h"
+
+/* Distances between the weights of neighbouring output channels, input channels, kernel rows and columns. */
+typedef struct weight_steps {
+    size_t oc, ic, kh, kw;
+} weight_steps;
+
+static weight_steps steps_of(const problem *p)
+{
+    const size_t rows = p->kernel_height, columns = p->kernel_width, ics = p->in_channels;
+    const size_t ocs = p->groups * p->out_channels;
+    switch (p->weights_layout) {
+    case CONV2D_OHWI:
+        return (weight_steps){rows * columns * ics, 1, columns * ics, ics};
+    case CONV2D_HWIO:
+        return (weight_steps){1, ocs, columns * ics * ocs, ics * ocs};
+    default:
+        return (weight_steps){ics * rows * columns, rows * columns, columns, 1};
+    }
+}
+
+size_t packed_size(const problem *p)
+{
+    return p->empty ? 0 : p->groups * packed_blocks(p) * (packed_block_size(p) + CONV2D_OC_BLOCK);
+}
+
+static void pack_bias(const problem *p, const float *bias, float *packed)
+{
+    const size_t padded = packed_blocks(p) * CONV2D_OC_BLOCK;
+    memset(packed, 0, p->groups * padded * sizeof *packed);
+    for (size_t group = 0; p->has_bias && group < p->groups; group++)
+        memcpy(packed + group * padded, bias + group * p->out_channels, p->out_channels * sizeof *packed);
+}
+
+/* One block of at most 16 output channels, starting at `weights`. */
+static void pack_block(const problem *p, const weight_steps *step, const float *weights, size_t channels, float *packed)
+{
+    for (size_t ic = 0; ic < p->in_channels; ic++)
+        for (size_t kh = 0; kh < p->kernel_height; kh++)
+            for (size_t kw = 0; kw < p->kernel_width; kw++) {
+                const float *from = weights + ic * step->ic + kh * step->kh + kw * step->kw;
+                for (size_t oc = 0; oc < CONV2D_OC_BLOCK; oc++)
+                    *packed++ = oc < channels ? from[oc * step->oc] : 0.0f;
+            }
+}
+
+void pack(const problem *p, const float *weights, const float *bias, float *packed)
+{
+    const weight_steps step = steps_of(p);
+    pack_bias(p, bias, packed);
+    packed += p->groups * packed_blocks(p) * CONV2D_OC_BLOCK;
+    for (size_t group = 0; group < p->groups; group++)
+        for (size_t oc = 0; oc < p->out_channels; oc += CONV2D_OC_BLOCK) {
+            const float *from = weights + (group * p->out_channels + oc) * step.oc;
+            pack_block(p, &step, from, min_size(CONV2D_OC_BLOCK, p->out_channels - oc), packed);
+            packed += packed_block_size(p);
+        }
+}

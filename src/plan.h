@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of conv2d_plan: the checked problem, the kernel that was chosen, and its blocking. */
+#ifndef CONV2D_PLAN_H
+#define CONV2D_PLAN_H
+
+#include <stdbool.h>
+
+#include "cpu.h"
+#include "kernel.h"
+
+/* Distances in elements. */
+typedef struct pitches {
+    ptrdiff_t image, channel, row;
+} pitches;
+
+/* The descriptor with defaults filled in, everything checked.  Channels are per group. */
+typedef struct problem {
+    size_t batch, groups, in_channels, out_channels;
+    size_t in_height, in_width, out_height, out_width;
+    size_t kernel_height, kernel_width, stride_h, stride_w, dilation_h, dilation_w;
+    size_t pad_top, pad_left;
+    pitches in, out;
+    conv2d_weights_layout weights_layout;
+    conv2d_activation activation;     /* RELU has become CLAMP to [0, infinity] */
+    float act_a, act_b;
+    bool has_bias, empty;
+} problem;
+
+/* How a run walks through the problem; which fields count depends on the family. */
+typedef struct blocking {
+    size_t channel_block;             /* input channels whose weights for one tile stay in L2 */
+    /* W */
+    size_t block_vectors;             /* vectors of output columns that all channels visit before the next ones */
+    size_t group_vectors;             /* those among them that the tiles of 16 output channels visit in turn */
+    size_t chunks;                    /* pieces of the output channels, whose weights stay in L2 */
+    size_t row_tiles;                 /* pieces of the output rows, for each of which the workspace is filled once */
+    size_t scratch_rows;              /* input rows that the largest of them needs */
+    ptrdiff_t phase_pitch;            /* workspace: [in_channel][input row][column modulo stride][...phase_pitch] */
+    ptrdiff_t scratch_row, scratch_channel; /* 0: tiles read the input itself */
+    /* K */
+    size_t tiles_per_row;             /* column tiles of nearly equal width */
+    size_t tile_chunks;               /* pieces of all column tiles (over rows), whose input stays in L2 */
+} blocking;
+
+typedef struct ready_plan {
+    size_t magic;
+    conv2d_status status;
+    const char *fault;                /* static text: which field, why */
+    problem problem;
+    const conv2d_kernel *kernel;
+    blocking blocking;
+    double efficiency;                /* predicted share of the FMA peak */
+    conv2d_isa isa;                   /* upper bound that was in force */
+    bool forced;
+} ready_plan;
+
+enum { PLAN_MAGIC = 0x32766e6f }; /* "onv2" */
+
+_Static_assert(sizeof(ready_plan) <= sizeof(conv2d_plan), "conv2d_plan is too small");
+
+static inline const ready_plan *plan_of(const conv2d_plan *p)
+{
+    const ready_plan *inside = (const void *)p;
+    return inside && inside->magic == PLAN_MAGIC ? inside : NULL;
+}
+
+/* The kernel rows or columns [begin, end) that lie inside [0, extent) when tap 0 is at `start`. */
+typedef struct tap_range {
+    size_t begin, end;
+} tap_range;
+
+static inline tap_range valid_taps(ptrdiff_t start, size_t dilation, size_t taps, size_t extent)
+{
+    const ptrdiff_t d = (ptrdiff_t)dilation, before = start < 0 ? (-start + d - 1) / d : 0;
+    const ptrdiff_t room = (ptrdiff_t)extent - start;
+    const size_t end = room <= 0 ? 0 : (size_t)((room + d - 1) / d);
+    const tap_range range = {(size_t)before, end < taps ? end : taps};
+    return range.begin < range.end ? range : (tap_range){0, 0};
+}
+
+static inline size_t divide_up(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+static inline size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t max_size(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Packed weights: 16 bias values per block of each group, then the weights [group][block][in_channel][kh][kw][16]. */
+static inline size_t packed_blocks(const problem *p)
+{
+    return divide_up(p->out_channels, CONV2D_OC_BLOCK);
+}
+
+static inline size_t packed_block_size(const problem *p)
+{
+    return p->in_channels * p->kernel_height * p->kernel_width * CONV2D_OC_BLOCK;
+}
+
+static inline const float *packed_bias(const problem *p, const float *packed, size_t group, size_t out_channel)
+{
+    return packed + group * packed_blocks(p) * CONV2D_OC_BLOCK + out_channel;
+}
+
+/* The weights of in_channel 0, tap 0 for an output channel; those of its block's other channels stand beside it. */
+static inline const float *packed_weights(const problem *p, const float *packed, size_t group, size_t out_channel)
+{
+    const size_t blocks = packed_blocks(p);
+    return packed + p->groups * blocks * CONV2D_OC_BLOCK +
+           (group * blocks + out_channel / CONV2D_OC_BLOCK) * packed_block_size(p) + out_channel % CONV2D_OC_BLOCK;
+}
+
+/* `total` things in `pieces` pieces of nearly equal size: where piece `index` begins, and which one a thing is in. */
+static inline size_t piece_begin(size_t index, size_t total, size_t pieces)
+{
+    return index * total / pieces;
+}
+
+static inline size_t piece_of(size_t position, size_t total, size_t pieces)
+{
+    return ((position + 1) * pieces - 1) / total;
+}
+
+/* A share [begin, end) of `units` pieces of work. */
+typedef struct share {
+    size_t begin, end;
+} share;
+
+static inline share share_of(size_t units, size_t part, size_t parts)
+{
+    const size_t each = units / parts, rest = units % parts;
+    const size_t begin = part * each + min_size(part, rest);
+    return (share){begin, begin + each + (part < rest)};
+}
+
+/* check.c */
+conv2d_status check_problem(const conv2d_desc *desc, problem *p, const char **fault);
+/* select.c */
+conv2d_status select_kernel(ready_plan *p, const conv2d_options *options);
+/* Why this kernel cannot run the problem, or NULL. */
+const char *kernel_refusal(const ready_plan *p, const conv2d_kernel *kernel);
+/* blocking.c */
+blocking choose_blocking(const problem *p, const conv2d_kernel *kernel);
+size_t group_vectors(const problem *p, const conv2d_kernel *kernel);
+size_t workspace_per_part(const ready_plan *p);
+/* predict.c: the share of the FMA peak, 0 to 1 */
+double predict_efficiency(const problem *p, const conv2d_kernel *kernel);
+
+/* run_*.c: a part of the work.  The problem is not empty. */
+typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);
+run_fn run_reference, run_w, run_k;
+
+#endif

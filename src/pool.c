@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A pool of threads for one job at a time.  Handing over to a spinning worker takes 0.4 us, waking a sleeping one
+ * 15-24 us (measured on a Zen 4 VM), so a worker spins for a while after each job before it sleeps on a futex.
+ */
+#define _GNU_SOURCE /* syscall, sched_getaffinity */
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conv2d.h"
+
+enum { SPIN_NANOSECONDS = 60000, SPINS_PER_CLOCK_READ = 64 };
+
+typedef struct worker {
+    conv2d_pool *pool;
+    pthread_t thread;
+    size_t part;
+} worker;
+
+struct conv2d_pool {
+    /* On cache lines of their own: each is written by one side while the other spins on it. */
+    _Alignas(64) atomic_uint generation;      /* counts jobs */
+    _Alignas(64) atomic_uint unfinished;      /* workers still in the current job */
+    _Alignas(64) atomic_uint sleepers;        /* workers that may need waking */
+    atomic_uint caller_sleeps;
+    size_t threads, started;
+    const conv2d_plan *plan;                  /* NULL tells the workers to leave */
+    const conv2d_args *args;
+    worker workers[];
+};
+
+static int64_t nanoseconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void pause_cpu(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Spins until *word is no longer `value`; false if it still is after the time to spin. */
+static int spin_while(atomic_uint *word, unsigned value)
+{
+    const int64_t end = nanoseconds() + SPIN_NANOSECONDS;
+    do {
+        for (int i = 0; i < SPINS_PER_CLOCK_READ; i++) {
+            if (atomic_load_explicit(word, memory_order_acquire) != value)
+                return 1;
+            pause_cpu();
+        }
+    } while (nanoseconds() < end);
+    return 0;
+}
+
+static void futex_wait(atomic_uint *word, unsigned value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(atomic_uint *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Waits until *word is no longer `value`.  `sleeping` is raised while only a futex wake would help. */
+static void wait_while(atomic_uint *word, unsigned value, atomic_uint *sleeping)
+{
+    if (spin_while(word, value))
+        return;
+    atomic_fetch_add(sleeping, 1);
+    while (atomic_load(word) == value)
+        futex_wait(word, value);
+    atomic_fetch_sub(sleeping, 1);
+}
+
+static void *work(void *argument)
+{
+    const worker *self = argument;
+    conv2d_pool *pool = self->pool;
+    for (unsigned seen = 0;; seen++) {
+        wait_while(&pool->generation, seen, &pool->sleepers);
+        if (!pool->plan)
+            return NULL;
+        conv2d_run_part(pool->plan, pool->args, self->part, pool->threads);
+        if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->caller_sleeps))
+            futex_wake(&pool->unfinished);
+    }
+}
+
+static void start_job(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_args *args)
+{
+    pool->plan = plan;
+    pool->args = args;
+    atomic_store(&pool->unfinished, (unsigned)pool->started);
+    atomic_fetch_add(&pool->generation, 1);
+    if (atomic_load(&pool->sleepers))
+        futex_wake(&pool->generation);
+}
+
+static size_t usable_cpus(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (size_t)CPU_COUNT(&set);
+    return 1;
+}
+
+static conv2d_pool *fail(conv2d_pool *pool, conv2d_status *status, conv2d_status why)
+{
+    conv2d_pool_destroy(pool);
+    if (status)
+        *status = why;
+    return NULL;
+}
+
+conv2d_pool *conv2d_pool_create(size_t threads, conv2d_status *status)
+{
+    if (threads == 0)
+        threads = usable_cpus();
+    size_t bytes;
+    void *memory;
+    if (threads > INT32_MAX || __builtin_mul_overflow(threads, sizeof(worker), &bytes) ||
+        posix_memalign(&memory, 64, sizeof(conv2d_pool) + bytes) != 0)
+        return fail(NULL, status, CONV2D_NO_MEMORY);
+    conv2d_pool *pool = memory;
+    *pool = (conv2d_pool){.threads = threads};
+    for (size_t i = 0; i + 1 < threads; i++) {
+        pool->workers[i] = (worker){.pool = pool, .part = i + 1};
+        if (pthread_create(&pool->workers[i].thread, NULL, work, &pool->workers[i]) != 0)
+            return fail(pool, status, CONV2D_NO_THREADS);
+        pool->started++;
+    }
+    if (status)
+        *status = CONV2D_OK;
+    return pool;
+}
+
+size_t conv2d_pool_threads(const conv2d_pool *pool)
+{
+    return pool ? pool->threads : 0;
+}
+
+conv2d_status conv2d_run_pool(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_args *args)
+{
+    if (!pool || !plan)
+        return CONV2D_NULL_POINTER;
+    if (pool->threads == 1)
+        return conv2d_run(plan, args);
+    start_job(pool, plan, args);
+    /* Every part refuses the same arguments in the same way, so the caller's status is that of all. */
+    const conv2d_status status = conv2d_run_part(plan, args, 0, pool->threads);
+    for (unsigned left; (left = atomic_load(&pool->unfinished)) != 0;)
+        wait_while(&pool->unfinished, left, &pool->caller_sleeps);
+    return status;
+}
+
+void conv2d_pool_destroy(conv2d_pool *pool)
+{
+    if (!pool)
+        return;
+    start_job(pool, NULL, NULL);
+    for (size_t i = 0; i < pool->started; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    free(pool);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cost model that chooses between kernels: cycles of a tile per tap, its start and end, and what misses the L1.
+ * It is a closed formula over the fields of a kernel's row and the problem; the constants are Zen 4's
+ * (docs/design.md, "Selection", has the measurements).
+ */
+#include "tiles.h"
+
+/* The taps along one axis that lie inside the input, summed over all outputs. */
+static double valid_along(size_t outputs, size_t stride, size_t dilation, size_t taps, size_t pad, size_t extent)
+{
+    double sum = 0;
+    for (size_t tap = 0; tap < taps; tap++) {
+        const tap_range r = valid_taps((ptrdiff_t)(tap * dilation) - (ptrdiff_t)pad, stride, outputs, extent);
+        sum += (double)(r.end - r.begin);
+    }
+    return sum;
+}
+
+static double valid_rows(const problem *p)
+{
+    return valid_along(p->out_height, p->stride_h, p->dilation_h, p->kernel_height, p->pad_top, p->in_height);
+}
+
+static double valid_columns(const problem *p)
+{
+    return valid_along(p->out_width, p->stride_w, p->dilation_w, p->kernel_width, p->pad_left, p->in_width);
+}
+
+/* Cycles of one tap of a tile: bound by the FMA units, the load ports, or the latency of the accumulators' chains. */
+static double tap_cycles(double fmas, double load_cycles, const conv2d_kernel *kernel)
+{
+    const double latency = 4;
+    const bool one_wide = kernel->lanes == 16 && !cpu()->two_wide_fmas;
+    const double fma_cycles = one_wide ? fmas : fmas / 2;
+    const double cycles = fma_cycles > load_cycles ? fma_cycles : load_cycles;
+    return cycles > latency ? cycles : latency;
+}
+
+/*
+ * Cycles per tap that a tile of so many bytes of input columns waits for the L2, once per channel and kernel row and
+ * so much a cache line, if what all channels read does not stay in the L1.  It does not if it is too much, or if the
+ * channels lie a multiple of a high power of two apart, so that their lines share a few of the 64 sets.
+ */
+static double miss_cycles(const problem *p, double column_bytes, double line_cycles)
+{
+    const double lines = column_bytes / 64 + 1, wanted = (double)(p->in_channels * p->kernel_height) * lines;
+    const size_t pitch = (size_t)p->in.channel * sizeof(float), ways = cpu()->l1_bytes / 4096;
+    size_t sets = 64;
+    while (sets > 1 && pitch % (64 * 64 / sets * 2) == 0)
+        sets /= 2;
+    const double room = (double)(ways * min_size(64, sets * p->kernel_height)) * (sets == 64 ? 1 : lines);
+    return wanted > room ? line_cycles * lines / (double)p->kernel_width : 0;
+}
+
+/* Whole vectors cross cache lines, broadcasts never do. */
+static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t channels, size_t columns)
+{
+    const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0;
+    const double loads = vector_load * (double)columns + 0.5 * (double)channels;
+    const double misses = p->stride_w == 1 ? miss_cycles(p, (double)(columns * kernel->lanes * 4), 0.5) : 0;
+    /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time. */
+    const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > cpu()->l1_bytes;
+    return tap_cycles((double)(channels * columns), loads, kernel) + misses + (weights_miss ? 0.8 : 0);
+}
+
+static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns)
+{
+    const double loads = 0.5 * (double)(kernel->lanes / 8 * vectors + columns);
+    return tap_cycles((double)(vectors * columns), loads, kernel) +
+           miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8);
+}
+
+/* The widest tile in use for so many channels. */
+static size_t w_tile_width(const problem *p, const conv2d_kernel *kernel, const tile_grid *grid, size_t channels,
+                           size_t group)
+{
+    size_t width = min_size(min_size(group, divide_up(p->out_width, kernel->lanes)), MAX_TILE_COLUMNS);
+    while (width > 1 && !grid->tile[channels][width])
+        width--;
+    return width;
+}
+
+static double w_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    tile_grid grid;
+    fill_grid(&grid, kernel);
+    const double vectors = (double)divide_up(p->out_width, kernel->lanes);
+    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    const size_t group = group_vectors(p, kernel);
+    double row = 0, ends = 0;
+    for (size_t oc = 0; oc < p->out_channels;) {
+        const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
+        /* Whole blocks of 16 channels are alike. */
+        const size_t repeat = in_block == CONV2D_OC_BLOCK ? p->out_channels / CONV2D_OC_BLOCK : 1;
+        for (size_t done = 0; done < in_block;) {
+            const size_t channels = widest_channels(&grid, in_block - done, kernel->tile_channels);
+            const size_t width = w_tile_width(p, kernel, &grid, channels, group);
+            const double tiles = (double)repeat * vectors / (double)width;
+            row += tiles * w_tile_cycles(p, kernel, channels, width);
+            ends += tiles * (10 + 2.5 * (double)(channels * width));
+            done += channels;
+        }
+        oc += repeat * in_block;
+    }
+    /* At most two edge vectors a row, slower by a tenth (masks) or a half (blends). */
+    const double edges = p->kernel_width > 1 || p->out_width % kernel->lanes ? 2 / vectors : 0;
+    const double slow = 1 + edges * (kernel->lanes == 16 ? 0.1 : 0.5) + (p->stride_w == 1 ? 0 : 0.02);
+    return row * taps * slow + ends * (double)p->out_height;
+}
+
+static double k_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes), rest = vectors % most;
+    const size_t pieces = divide_up(p->out_width, kernel->tile_columns), columns = divide_up(p->out_width, pieces);
+    const double full = (double)(vectors / most), tiles = full + (rest ? 1 : 0);
+    const double per_tap = full * k_tile_cycles(p, kernel, most, columns) +
+                           (rest ? k_tile_cycles(p, kernel, rest, columns) : 0);
+    const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
+    const double store = kernel->lanes == 16 ? 9 : 12; /* cycles per 16 outputs, transposition included */
+    const double ends = 10 * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns;
+    /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
+    const double wide = p->out_width >= 100 ? 1.04 : 1.0;
+    /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
+    return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns;
+}
+
+double predict_efficiency(const problem *p, const conv2d_kernel *kernel)
+{
+    if (p->empty || kernel->family == CONV2D_FAMILY_REFERENCE)
+        return 0.002; /* a chain of scalar FMAs: one in four cycles, one lane of many */
+    const double work = valid_rows(p) * valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
+    const double peak = cpu()->two_wide_fmas ? 32 : 16;
+    const double cycles = kernel->family == CONV2D_FAMILY_W ? w_cycles(p, kernel) : k_cycles(p, kernel);
+    /* 1.015: what no tile avoids.  A loop over taps costs a test for each. */
+    const double overhead = 1.015 * (kernel->kernel_width == 0 ? 1.005 : 1.0);
+    return work / (cycles * overhead * peak);
+}

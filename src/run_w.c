@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loops of family W: image, group, row tile, chunk of output channels, row, block of columns, output channels,
+ * vectors.  Stride 1 reads the input in place.  Any other stride copies the rows of a row tile into the workspace
+ * with the columns sorted by their remainder modulo the stride, so that a tap again reads neighbouring floats.
+ */
+#include <stdint.h>
+
+#include "tiles.h"
+
+/* Where the loops stand. */
+typedef struct w_position {
+    size_t group, kernel_row;                     /* the first valid kernel row */
+    size_t oc_begin, oc_end;                      /* output channels of the chunk */
+    size_t ic_begin;
+    const float *in;                              /* that row, kernel column 0 of output column 0 */
+    float *out;                                   /* the group's first channel, output column 0 */
+    bool edge;
+} w_position;
+
+/* One output row, for one chunk of output channels. */
+typedef struct w_row {
+    size_t image, group, chunk, row;
+    size_t tile_row;                              /* the first row of its row tile */
+    size_t filling;                               /* counts row tiles: what the workspace must hold */
+} w_row;
+
+typedef struct w_run {
+    const problem *p;
+    const blocking *b;
+    const conv2d_args *args;
+    tile_grid grid;
+    size_t lanes, main_channels, vectors;
+    float *scratch;                               /* NULL: read the input in place */
+    size_t scratch_of;                            /* which (image, group, row tile) it holds */
+    ptrdiff_t tap_offset[CONV2D_MAX_MASKED_TAPS];
+    /* The output columns for which each tap lies inside the input, and the vectors for which all do. */
+    size_t column_begin[CONV2D_MAX_MASKED_TAPS], column_end[CONV2D_MAX_MASKED_TAPS];
+    size_t full_begin, full_end;
+    uint32_t mask[CONV2D_MAX_MASKED_TAPS];        /* of the edge vector at hand */
+    conv2d_tile tile;
+} w_run;
+
+static void find_tap_columns(w_run *run)
+{
+    const problem *p = run->p;
+    const ptrdiff_t stride = (ptrdiff_t)p->stride_w;
+    size_t begin = 0, end = p->out_width;
+    for (size_t tap = 0; tap < p->kernel_width; tap++) {
+        const ptrdiff_t shift = (ptrdiff_t)(tap * p->dilation_w), phase = shift % stride;
+        const tap_range columns =
+            valid_taps(shift - (ptrdiff_t)p->pad_left, p->stride_w, p->out_width, p->in_width);
+        run->column_begin[tap] = columns.begin;
+        run->column_end[tap] = columns.end;
+        begin = max_size(begin, columns.begin);
+        end = min_size(end, columns.end);
+        run->tap_offset[tap] = phase * run->b->phase_pitch + (shift - phase) / stride;
+    }
+    run->full_begin = min_size(divide_up(begin, run->lanes), run->vectors);
+    run->full_end = max_size(end / run->lanes, run->full_begin);
+}
+
+/* The lanes of an edge vector for which each tap lies inside the input, and the taps that a wanted lane lacks. */
+static void set_masks(w_run *run, size_t vector)
+{
+    const size_t column = vector * run->lanes, wanted = min_size(run->p->out_width - column, run->lanes);
+    run->tile.store_mask = (1u << wanted) - 1;
+    run->tile.partial = 0;
+    for (size_t tap = 0; tap < run->p->kernel_width; tap++) {
+        const size_t from = max_size(run->column_begin[tap], column) - column;
+        const size_t to = max_size(min_size(run->column_end[tap], column + run->lanes), column) - column;
+        run->mask[tap] = from < to ? ((1u << to) - 1) & ~((1u << from) - 1) : 0;
+        if (run->mask[tap] != run->tile.store_mask)
+            run->tile.partial |= 1u << tap;
+    }
+}
+
+/* The widest tile of so many channels for at most `vectors` vectors. */
+static size_t widest_columns(const tile_grid *grid, size_t channels, size_t vectors)
+{
+    size_t width = min_size(vectors, MAX_TILE_COLUMNS);
+    while (width > 1 && !grid->tile[channels][width])
+        width--;
+    return width;
+}
+
+/* So many output channels from `oc` on, for vectors [begin, end). */
+static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channels, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    run->tile.weights = packed_weights(p, run->args->packed, at->group, oc) +
+                        (at->ic_begin * p->kernel_height + at->kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
+    run->tile.bias = packed_bias(p, run->args->packed, at->group, oc);
+    float *out = at->out + (ptrdiff_t)oc * p->out.channel;
+    for (size_t vector = begin; vector < end;) {
+        const size_t width = widest_columns(&run->grid, channels, end - vector);
+        const conv2d_tile_row *row = run->grid.tile[channels][width];
+        run->tile.in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch + vector * run->lanes;
+        run->tile.out = out + vector * run->lanes;
+        run->tile.prefetch_out = run->tile.out + width * run->lanes;
+        row->variant[at->edge ? CONV2D_BOTH : CONV2D_INTERIOR](&run->tile);
+        vector += width;
+    }
+}
+
+/* The output channels of one block of 16, for vectors [begin, end). */
+static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin, size_t end)
+{
+    const size_t last = min_size(at->oc_end, oc + CONV2D_OC_BLOCK);
+    while (oc < last) {
+        const size_t channels = at->edge ? widest_edge(&run->grid, last - oc)
+                                         : widest_channels(&run->grid, last - oc, run->main_channels);
+        run_tiles(run, at, oc, channels, begin, end);
+        oc += channels;
+    }
+}
+
+/* All output channels of the chunk for vectors [begin, end), which are all interior, or one vector at an edge. */
+static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const size_t blocks = divide_up(p->in_channels, run->b->channel_block);
+    for (size_t oc = at->oc_begin; oc < at->oc_end; oc += CONV2D_OC_BLOCK)
+        for (size_t block = 0; block < blocks; block++) {
+            at->ic_begin = piece_begin(block, p->in_channels, blocks);
+            const size_t ic_end = piece_begin(block + 1, p->in_channels, blocks);
+            run->tile.in_channels = run->tile.kernel_rows ? ic_end - at->ic_begin : 0;
+            run->tile.accumulate = block > 0;
+            run->tile.activation = block + 1 < blocks ? CONV2D_NONE : p->activation;
+            for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
+                run_group(run, at, oc, vector, min_size(vector + run->b->group_vectors, end));
+        }
+}
+
+/* A block of columns: vectors at the left edge, interior vectors, vectors at the right edge. */
+static void run_block(w_run *run, w_position *at, size_t block)
+{
+    const size_t begin = block * run->b->block_vectors;
+    const size_t end = min_size(begin + run->b->block_vectors, run->vectors);
+    const size_t inner_begin = min_size(max_size(begin, run->full_begin), end);
+    const size_t inner_end = max_size(min_size(end, run->full_end), inner_begin);
+    for (size_t vector = begin; vector < end; vector++) {
+        at->edge = vector < inner_begin || vector >= inner_end;
+        if (at->edge) {
+            set_masks(run, vector);
+            run_vectors(run, at, vector, vector + 1);
+        } else {
+            run_vectors(run, at, inner_begin, inner_end);
+            vector = inner_end - 1;
+        }
+    }
+}
+
+/* Input columns with the same remainder modulo the stride become neighbours: column `index` of a phase is input column
+ * index * stride + phase - pad_left. */
+static void copy_row(const problem *p, const float *in, float *out, ptrdiff_t phase_pitch)
+{
+    const size_t stride = p->stride_w;
+    for (size_t phase = 0; phase < stride; phase++) {
+        const tap_range inside = valid_taps((ptrdiff_t)phase - (ptrdiff_t)p->pad_left, stride, (size_t)phase_pitch,
+                                            p->in_width);
+        const float *from = in + (ptrdiff_t)(inside.begin * stride + phase) - (ptrdiff_t)p->pad_left;
+        float *to = out + (ptrdiff_t)phase * phase_pitch + inside.begin;
+        const size_t count = inside.end - inside.begin;
+        if (stride == 2) /* for the compiler, which cannot scale an index by any other number in an address */
+            for (size_t i = 0; i < count; i++)
+                to[i] = from[2 * i];
+        else
+            for (size_t i = 0; i < count; i++, from += stride)
+                to[i] = *from;
+    }
+}
+
+/* Fills the workspace with the input rows of a row tile; rows and columns of padding stay as they are, unread. */
+static void fill_scratch(w_run *run, const float *in, size_t first_row)
+{
+    const problem *p = run->p;
+    const ptrdiff_t top = (ptrdiff_t)(first_row * p->stride_h) - (ptrdiff_t)p->pad_top;
+    for (size_t ic = 0; ic < p->in_channels; ic++)
+        for (size_t row = 0; row < run->b->scratch_rows; row++) {
+            const ptrdiff_t y = top + (ptrdiff_t)row;
+            if (y < 0 || y >= (ptrdiff_t)p->in_height)
+                continue;
+            copy_row(p, in + (ptrdiff_t)ic * p->in.channel + y * p->in.row,
+                     run->scratch + (ptrdiff_t)ic * run->b->scratch_channel + (ptrdiff_t)row * run->b->scratch_row,
+                     run->b->phase_pitch);
+        }
+}
+
+/* The address of the row's kernel row `kernel_row`, column 0 of output column 0. */
+static const float *input_row(w_run *run, const w_row *at, const float *image, size_t kernel_row)
+{
+    const problem *p = run->p;
+    if (!run->scratch) {
+        const ptrdiff_t y = (ptrdiff_t)(at->row * p->stride_h + kernel_row * p->dilation_h) - (ptrdiff_t)p->pad_top;
+        return image + y * p->in.row - (ptrdiff_t)p->pad_left;
+    }
+    if (run->scratch_of != at->filling) {
+        run->scratch_of = at->filling;
+        fill_scratch(run, image, at->tile_row);
+    }
+    const size_t y = (at->row - at->tile_row) * p->stride_h + kernel_row * p->dilation_h;
+    return run->scratch + (ptrdiff_t)y * run->b->scratch_row;
+}
+
+/* Blocks [begin, end) of columns of one row, for one chunk of output channels. */
+static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const size_t kernel_row = set_kernel_rows(&run->tile, p, row->row), blocks = packed_blocks(p);
+    const float *in = run->args->in + (ptrdiff_t)row->image * p->in.image +
+                      (ptrdiff_t)(row->group * p->in_channels) * p->in.channel;
+    w_position at = {
+        .group = row->group,
+        .kernel_row = kernel_row,
+        .oc_begin = piece_begin(row->chunk, blocks, run->b->chunks) * CONV2D_OC_BLOCK,
+        .oc_end = min_size(piece_begin(row->chunk + 1, blocks, run->b->chunks) * CONV2D_OC_BLOCK, p->out_channels),
+        .in = input_row(run, row, in, kernel_row),
+        .out = run->args->out + (ptrdiff_t)row->image * p->out.image +
+               (ptrdiff_t)(row->group * p->out_channels) * p->out.channel + (ptrdiff_t)row->row * p->out.row,
+    };
+    run->tile.prefetch_in = run->scratch ? 0 : (ptrdiff_t)run->tile.kernel_rows * run->tile.in_row_pitch;
+    for (size_t block = begin; block < end; block++)
+        run_block(run, &at, block);
+}
+
+/* Units of work are blocks of one output row for one chunk of output channels, numbered in loop order. */
+static void run_units(w_run *run, share units)
+{
+    const problem *p = run->p;
+    const blocking *b = run->b;
+    const size_t blocks = divide_up(run->vectors, b->block_vectors), per_row = blocks * b->chunks;
+    const size_t per_group = p->out_height * per_row;
+    for (size_t unit = units.begin; unit < units.end;) {
+        const size_t outer = unit / per_group, inner = unit % per_group;
+        const size_t row_tile = piece_of(inner / per_row, p->out_height, b->row_tiles);
+        const size_t first = piece_begin(row_tile, p->out_height, b->row_tiles);
+        const size_t rows = piece_begin(row_tile + 1, p->out_height, b->row_tiles) - first;
+        const size_t in_tile = inner - first * per_row, block = in_tile % blocks;
+        const w_row row = {
+            .image = outer / p->groups,
+            .group = outer % p->groups,
+            .chunk = in_tile / blocks / rows,
+            .tile_row = first,
+            .row = first + in_tile / blocks % rows,
+            .filling = outer * b->row_tiles + row_tile,
+        };
+        const size_t count = min_size(blocks - block, units.end - unit);
+        run_row(run, &row, block, block + count);
+        unit += count;
+    }
+}
+
+void run_w(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+{
+    const problem *p = &plan->problem;
+    w_run run = {
+        .p = p,
+        .b = &plan->blocking,
+        .args = args,
+        .lanes = plan->kernel->lanes,
+        .main_channels = plan->kernel->tile_channels,
+        .vectors = divide_up(p->out_width, plan->kernel->lanes),
+        .scratch_of = SIZE_MAX,
+        .tile = common_tile(p),
+    };
+    const bool in_place = run.b->scratch_row == 0;
+    fill_grid(&run.grid, plan->kernel);
+    find_tap_columns(&run);
+    run.scratch = in_place ? NULL : args->workspace + part * workspace_per_part(plan);
+    run.tile.in_channel_pitch = in_place ? p->in.channel : run.b->scratch_channel;
+    run.tile.in_row_pitch = (in_place ? p->in.row : run.b->scratch_row) * (ptrdiff_t)p->dilation_h;
+    run.tile.phase_pitch = run.b->phase_pitch;
+    run.tile.tap_offset = run.tap_offset;
+    run.tile.mask = run.mask;
+    const size_t blocks = divide_up(run.vectors, run.b->block_vectors);
+    run_units(&run, share_of(p->batch * p->groups * p->out_height * run.b->chunks * blocks, part, parts));
+}

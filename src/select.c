@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Which kernel: among those that accept the problem, the one with the best predicted efficiency. */
+#include <string.h>
+
+#include "plan.h"
+
+/* What the last output's last tap overhangs on the right. */
+static ptrdiff_t right_overhang(const problem *p)
+{
+    const size_t last = (p->out_width - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
+    return (ptrdiff_t)last - (ptrdiff_t)p->pad_left - ((ptrdiff_t)p->in_width - 1);
+}
+
+static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
+{
+    if (kernel->stride_w && kernel->stride_w != p->stride_w)
+        return "made for another stride";
+    if (kernel->kernel_width == 0)
+        return NULL;
+    if (kernel->kernel_width != p->kernel_width)
+        return "made for another kernel width";
+    if (p->dilation_w != 1 && p->kernel_width > 1)
+        return "made for dilation 1";
+    return NULL;
+}
+
+const char *kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
+{
+    const problem *p = &plan->problem;
+    if (kernel->family == CONV2D_FAMILY_REFERENCE)
+        return NULL;
+    if (kernel->isa > plan->isa)
+        return cpu()->isa < kernel->isa ? "the CPU lacks its instruction set" : "its instruction set is excluded";
+    const char *refusal = taps_refusal(p, kernel);
+    if (refusal)
+        return refusal;
+    if (kernel->family == CONV2D_FAMILY_W && p->kernel_width > CONV2D_MAX_MASKED_TAPS)
+        return "more than 32 kernel columns";
+    const ptrdiff_t half = kernel->kernel_width / 2;
+    if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width &&
+        ((ptrdiff_t)p->pad_left > half || right_overhang(p) > half))
+        return "the padding exceeds half the kernel width";
+    return NULL;
+}
+
+static conv2d_isa isa_bound(const conv2d_options *options)
+{
+    conv2d_isa bound = cpu()->isa;
+    if (environment_isa() != CONV2D_ISA_ANY && environment_isa() < bound)
+        bound = environment_isa();
+    if (options->isa != CONV2D_ISA_ANY && options->isa < bound)
+        bound = options->isa;
+    const bool prefer_256 = options->prefer_256 > 0 || (options->prefer_256 == 0 && cpu()->prefer_256);
+    return prefer_256 && bound == CONV2D_ISA_AVX512 ? CONV2D_ISA_AVX2 : bound;
+}
+
+static const conv2d_kernel *find_kernel(const char *name)
+{
+    for (size_t i = 0; i < conv2d_kernel_count; i++)
+        if (strcmp(conv2d_kernels[i].name, name) == 0)
+            return &conv2d_kernels[i];
+    return NULL;
+}
+
+static conv2d_status force_kernel(ready_plan *p, const char *name)
+{
+    p->kernel = find_kernel(name);
+    if (!p->kernel) {
+        p->fault = "options.kernel names no kernel of this build";
+        return CONV2D_UNKNOWN_KERNEL;
+    }
+    p->fault = kernel_refusal(p, p->kernel);
+    if (p->fault)
+        return CONV2D_KERNEL_MISMATCH;
+    p->efficiency = predict_efficiency(&p->problem, p->kernel);
+    p->forced = true;
+    return CONV2D_OK;
+}
+
+conv2d_status select_kernel(ready_plan *p, const conv2d_options *options)
+{
+    p->isa = isa_bound(options);
+    if (options->kernel)
+        return force_kernel(p, options->kernel);
+    for (size_t i = 0; i < conv2d_kernel_count; i++) {
+        const conv2d_kernel *kernel = &conv2d_kernels[i];
+        if (kernel_refusal(p, kernel))
+            continue;
+        const double efficiency = predict_efficiency(&p->problem, kernel);
+        if (!p->kernel || efficiency > p->efficiency) {
+            p->kernel = kernel;
+            p->efficiency = efficiency;
+        }
+    }
+    return CONV2D_OK;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* A kernel's tiles, found by their size; what the loops of the families share. */
+#ifndef CONV2D_TILES_H
+#define CONV2D_TILES_H
+
+#include "plan.h"
+
+enum { MAX_TILE_CHANNELS = 16, MAX_TILE_COLUMNS = 14 };
+
+typedef struct tile_grid {
+    const conv2d_tile_row *tile[MAX_TILE_CHANNELS + 1][MAX_TILE_COLUMNS + 1];
+} tile_grid;
+
+static inline void fill_grid(tile_grid *grid, const conv2d_kernel *kernel)
+{
+    *grid = (tile_grid){0};
+    for (size_t i = 0; i < kernel->tile_count; i++)
+        grid->tile[kernel->tiles[i].channels][kernel->tiles[i].columns] = &kernel->tiles[i];
+}
+
+/* The largest number of channels, at most `limit` and at most `most`, for which the kernel has a tile. */
+static inline size_t widest_channels(const tile_grid *grid, size_t limit, size_t most)
+{
+    size_t channels = min_size(limit, most);
+    while (channels > 1 && !grid->tile[channels][1])
+        channels--;
+    return channels;
+}
+
+/* The same for edge tiles, which are one vector of columns wide. */
+static inline size_t widest_edge(const tile_grid *grid, size_t limit)
+{
+    size_t channels = min_size(limit, MAX_TILE_CHANNELS);
+    while (channels > 1 && !(grid->tile[channels][1] && grid->tile[channels][1]->variant[CONV2D_BOTH]))
+        channels--;
+    return channels;
+}
+
+/* The fields of a tile that stay the same for a whole run. */
+static inline conv2d_tile common_tile(const problem *p)
+{
+    return (conv2d_tile){
+        .kernel_width = p->kernel_width,
+        .out_channel_pitch = p->out.channel,
+        .activation = p->activation,
+        .act_a = p->act_a,
+        .act_b = p->act_b,
+    };
+}
+
+/* Sets the valid kernel rows of an output row and returns the first of them. */
+static inline size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
+{
+    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
+    const tap_range range = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
+    tile->kernel_rows = range.end - range.begin;
+    tile->in_channels = tile->kernel_rows ? p->in_channels : 0;
+    tile->weights_skip = (ptrdiff_t)((p->kernel_height - tile->kernel_rows) * p->kernel_width * CONV2D_OC_BLOCK);
+    return range.begin;
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE
+#include "guarded.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+enum { CANARY_FLOATS = 16 };
+const uint32_t canary_bits = 0xdeadbeef;
+
+uint64_t random_next(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15; /* splitmix64 */
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+size_t random_below(uint64_t *state, size_t bound)
+{
+    return (size_t)(random_next(state) >> 33) % bound;
+}
+
+size_t random_between(uint64_t *state, size_t first, size_t last)
+{
+    return first + random_below(state, last - first + 1);
+}
+
+void fill_floats(float *data, size_t count, fill kind, uint64_t seed)
+{
+    static const float specials[] = {INFINITY, -INFINITY, NAN,      0.0f,     -0.0f,      1e-45f,
+                                     -1e-40f,  1.1e-38f,  3.4e+38f, -3.4e38f, -1.18e-38f, 1.0f};
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t bits = random_next(&seed);
+        if (kind == FILL_INTEGERS)
+            data[i] = (float)((int)(bits >> 33) % 17 - 8);
+        else if (kind == FILL_SPECIAL && bits % 64 == 0)
+            data[i] = specials[(bits >> 8) % COUNT_OF(specials)];
+        else
+            data[i] = (float)((int)(bits >> 39) - (1 << 24)) / (1 << 24);
+    }
+}
+
+void fill_canary(float *data, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(&data[i], &canary_bits, sizeof data[i]);
+}
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* The canaries are the up to 16 floats before and after the data. */
+static size_t floats_before(const guarded *g)
+{
+    const size_t room = (size_t)((const char *)g->data - (g->map + page_size())) / sizeof(float);
+    return room < CANARY_FLOATS ? room : CANARY_FLOATS;
+}
+
+static size_t floats_after(const guarded *g)
+{
+    const char *end = g->map + page_size() + g->bytes;
+    const size_t room = (size_t)(end - (const char *)(g->data + g->count)) / sizeof(float);
+    return room < CANARY_FLOATS ? room : CANARY_FLOATS;
+}
+
+float *guarded_place(guarded *g, size_t count, guard_side side, size_t offset)
+{
+    const size_t page = page_size(), need = (count + CANARY_FLOATS) * sizeof(float);
+    if (g->bytes < need) {
+        if (g->map)
+            munmap(g->map, g->bytes + 2 * page);
+        g->bytes = (need + page - 1) / page * page;
+        void *map = mmap(NULL, g->bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        cr_assert(map != MAP_FAILED, "mmap of %zu bytes", g->bytes + 2 * page);
+        g->map = map;
+        g->protection = PROT_NONE;
+    }
+    guarded_protect(g, PROT_READ | PROT_WRITE);
+    float *first = (float *)(void *)(g->map + page), *end = first + g->bytes / sizeof(float);
+    g->data = side == GUARD_LEFT ? first + offset : end - offset - count;
+    g->count = count;
+    fill_canary(g->data - floats_before(g), floats_before(g));
+    fill_canary(g->data + count, floats_after(g));
+    return g->data;
+}
+
+void guarded_protect(guarded *g, int protection)
+{
+    if (g->map && g->protection != protection)
+        cr_assert(mprotect(g->map + page_size(), g->bytes, protection) == 0);
+    g->protection = protection;
+}
+
+bool guarded_intact(const guarded *g)
+{
+    float alive[CANARY_FLOATS];
+    fill_canary(alive, CANARY_FLOATS);
+    return memcmp(g->data - floats_before(g), alive, floats_before(g) * sizeof(float)) == 0 &&
+           memcmp(g->data + g->count, alive, floats_after(g) * sizeof(float)) == 0;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE
+#include "support.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <xmmintrin.h>
+
+#include "oracle.h"
+
+const float bias_given[1] = {0.0f};
+
+/* What the current test works on; a crash prints it. */
+static char current_case[1024];
+static guarded in, weights, bias, packed, workspace, out;
+
+static size_t or1(size_t value)
+{
+    return value ? value : 1;
+}
+
+static void dense_pitch(const size_t given[3], size_t channels, size_t rows, size_t columns, size_t pitch[3])
+{
+    pitch[2] = given[2] ? given[2] : columns;
+    pitch[1] = given[1] ? given[1] : rows * pitch[2];
+    pitch[0] = given[0] ? given[0] : channels * pitch[1];
+}
+
+static size_t extent(const size_t given[3], size_t images, size_t channels, size_t rows, size_t columns)
+{
+    size_t pitch[3];
+    dense_pitch(given, channels, rows, columns, pitch);
+    if (!images || !channels || !rows || !columns)
+        return 0;
+    return (images - 1) * pitch[0] + (channels - 1) * pitch[1] + (rows - 1) * pitch[2] + columns;
+}
+
+size_t in_extent(const conv2d_desc *d)
+{
+    return extent(d->in_pitch, or1(d->batch), d->in_channels, d->in_height, d->in_width);
+}
+
+size_t out_extent(const conv2d_desc *d)
+{
+    size_t height = 0, width = 0;
+    cr_assert(oracle_output_size(d, &height, &width));
+    return extent(d->out_pitch, or1(d->batch), d->out_channels, height, width);
+}
+
+size_t weights_extent(const conv2d_desc *d)
+{
+    return d->out_channels * (d->in_channels / or1(d->groups)) * d->kernel_height * d->kernel_width;
+}
+
+conv2d_desc simple_desc(size_t in_channels, size_t in_height, size_t in_width, size_t out_channels,
+                        size_t kernel_height, size_t kernel_width)
+{
+    return (conv2d_desc){.in_channels = in_channels,
+                         .in_height = in_height,
+                         .in_width = in_width,
+                         .out_channels = out_channels,
+                         .kernel_height = kernel_height,
+                         .kernel_width = kernel_width};
+}
+
+size_t input_for(size_t outputs, size_t kernel, size_t stride, size_t dilation, size_t pads)
+{
+    const size_t padded = (outputs - 1) * or1(stride) + (kernel - 1) * or1(dilation) + 1;
+    return padded > pads ? padded - pads : 1;
+}
+
+const char *describe_case(const conv_case *c)
+{
+    static const char *const layouts[] = {"oihw", "ohwi", "hwio"};
+    static const char *const activations[] = {"none", "relu", "clamp", "leaky_relu"};
+    static char text[sizeof current_case];
+    const conv2d_desc *d = &c->desc;
+    snprintf(text, sizeof text,
+             "%zux%zux%zux%zu %zux%zux%zu s%zux%zu d%zux%zu p%zu,%zu,%zu,%zu (t,b,l,r) g%zu %s %s(%g,%g) bias=%d "
+             "in_pitch=%zu,%zu,%zu out_pitch=%zu,%zu,%zu isa=%s kernel=%s parts=%zu pool=%zu guard=%s+%zu fill=%d "
+             "seed=%" PRIu64,
+             d->batch, d->in_channels, d->in_height, d->in_width, d->out_channels, d->kernel_height, d->kernel_width,
+             d->stride_h, d->stride_w, d->dilation_h, d->dilation_w, d->pad_top, d->pad_bottom, d->pad_left,
+             d->pad_right, d->groups, layouts[d->weights_layout], activations[d->activation], (double)d->act_a,
+             (double)d->act_b, d->bias != NULL, d->in_pitch[0], d->in_pitch[1], d->in_pitch[2], d->out_pitch[0],
+             d->out_pitch[1], d->out_pitch[2], conv2d_isa_name(c->options.isa),
+             c->options.kernel ? c->options.kernel : "any", c->parts, c->pool ? conv2d_pool_threads(c->pool) : 0,
+             c->side == GUARD_LEFT ? "left" : "right", c->offset, (int)c->fill, c->seed);
+    return text;
+}
+
+/* Criterion says that a test crashed but not where: the case says it. */
+static void print_current_case(int number)
+{
+    static const char prefix[] = "\ncrash in: ";
+    signal(number, SIG_DFL);
+    ssize_t ignored = write(STDERR_FILENO, prefix, sizeof prefix - 1);
+    ignored += write(STDERR_FILENO, current_case, strlen(current_case));
+    ignored += write(STDERR_FILENO, "\n", 1);
+    (void)ignored;
+}
+
+static void note_case(const conv_case *c)
+{
+    snprintf(current_case, sizeof current_case, "%s", describe_case(c));
+    signal(SIGSEGV, print_current_case);
+    signal(SIGBUS, print_current_case);
+    signal(SIGILL, print_current_case);
+}
+
+/* The output as the oracle sees it, kept from case to case while problem and data stay the same. */
+static const float *expect(const conv_case *c, size_t count)
+{
+    static conv_case known;
+    static float *expected;
+    conv_case key = {.fill = c->fill, .seed = c->seed};
+    memcpy(&key.desc, &c->desc, sizeof key.desc);
+    if (expected && memcmp(&key.desc, &known.desc, sizeof key.desc) == 0 && key.fill == known.fill &&
+        key.seed == known.seed)
+        return expected;
+    memcpy(&known, &key, sizeof known);
+    free(expected);
+    expected = malloc((count + 1) * sizeof *expected);
+    cr_assert_not_null(expected);
+    fill_canary(expected, count);
+    conv2d_desc d = c->desc;
+    d.bias = d.bias ? bias.data : NULL;
+    size_t height = 0, width = 0;
+    oracle_output_size(&d, &height, &width);
+    for (size_t n = 0; n < or1(d.batch); n++)
+        for (size_t oc = 0; oc < d.out_channels; oc++)
+            for (size_t y = 0; y < height; y++)
+                for (size_t x = 0; x < width; x++)
+                    expected[oracle_output_index(&d, n, oc, y, x)] =
+                        oracle_output(&d, in.data, weights.data, n, oc, y, x);
+    return expected;
+}
+
+conv2d_status prepare_case(const conv_case *c, prepared *ready)
+{
+    note_case(c);
+    memset(ready, 0, sizeof *ready);
+    const conv2d_status status = conv2d_plan_init(&ready->plan, &c->desc, &c->options);
+    if (status != CONV2D_OK)
+        return status;
+    const conv2d_desc *d = &c->desc;
+    const size_t parts = c->pool ? conv2d_pool_threads(c->pool) : c->parts;
+    const size_t workspace_count = conv2d_workspace_size(&ready->plan, parts);
+    const size_t o = c->offset;
+    guarded_place(&in, in_extent(d), c->side, o);
+    guarded_place(&weights, weights_extent(d), c->side, o * 5 % 16);
+    guarded_place(&bias, d->bias ? d->out_channels : 0, c->side, o * 7 % 16);
+    guarded_place(&packed, conv2d_packed_size(&ready->plan), c->side, o * 3 % 16);
+    guarded_place(&workspace, workspace_count, c->side, o * 13 % 16);
+    guarded_place(&out, out_extent(d), c->side, o * 11 % 16);
+    fill_floats(in.data, in.count, c->fill, c->seed);
+    fill_floats(weights.data, weights.count, c->fill, c->seed + 1);
+    fill_floats(bias.data, bias.count, c->fill, c->seed + 2);
+    fill_canary(workspace.data, workspace.count);
+    ready->out_count = out.count;
+    ready->expected = expect(c, out.count);
+    guarded_protect(&weights, PROT_READ);
+    guarded_protect(&bias, PROT_READ);
+    ready->args = (conv2d_args){
+        .in = in.data, .packed = packed.data, .out = out.data, .workspace = workspace_count ? workspace.data : NULL};
+    return conv2d_pack_weights(&ready->plan, weights.data, d->bias ? bias.data : NULL, packed.data);
+}
+
+static conv2d_status run_parts(const conv_case *c, const prepared *ready)
+{
+    if (c->pool)
+        return conv2d_run_pool(c->pool, &ready->plan, &ready->args);
+    if (!c->parts)
+        return conv2d_run(&ready->plan, &ready->args);
+    conv2d_status status = CONV2D_OK;
+    for (size_t i = 0; i < c->parts && status == CONV2D_OK; i++) {
+        const size_t part = (c->parts - 1 - i + (size_t)c->seed % c->parts) % c->parts;
+        status = conv2d_run_part(&ready->plan, &ready->args, part, c->parts);
+    }
+    return status;
+}
+
+void run_case(const conv_case *c, prepared *ready)
+{
+    static const unsigned int sticky_flags = 0x3f;
+    fill_canary(out.data, out.count);
+    /* A run may read the input and the packed weights; what was packed it must not need any more. */
+    guarded_protect(&in, PROT_READ);
+    guarded_protect(&packed, PROT_READ);
+    guarded_protect(&weights, PROT_NONE);
+    guarded_protect(&bias, PROT_NONE);
+    const unsigned int mxcsr = _mm_getcsr();
+    const conv2d_status status = run_parts(c, ready);
+    cr_assert(((_mm_getcsr() ^ mxcsr) & ~sticky_flags) == 0, "MXCSR changed: %s", describe_case(c));
+    cr_assert(status == CONV2D_OK, "%s: %s", conv2d_status_string(status), describe_case(c));
+    cr_assert(guarded_intact(&in) && guarded_intact(&packed), "bytes around in or packed changed: %s",
+              describe_case(c));
+    cr_assert(guarded_intact(&workspace), "bytes around workspace changed: %s", describe_case(c));
+    cr_assert(guarded_intact(&out), "bytes around out changed: %s", describe_case(c));
+}
+
+void compare_case(const conv_case *c, const prepared *ready)
+{
+    if (memcmp(ready->args.out, ready->expected, ready->out_count * sizeof(float)) == 0)
+        return;
+    size_t height = 0, width = 0, p[3];
+    oracle_output_size(&c->desc, &height, &width);
+    dense_pitch(c->desc.out_pitch, c->desc.out_channels, height, width, p);
+    for (size_t i = 0; i < ready->out_count; i++) {
+        uint32_t got, expected;
+        memcpy(&got, &ready->args.out[i], sizeof got);
+        memcpy(&expected, &ready->expected[i], sizeof expected);
+        if (got == expected || (expected != canary_bits && oracle_same(ready->args.out[i], ready->expected[i])))
+            continue;
+        cr_assert_fail("out[%zu] (image %zu, channel %zu, row %zu, column %zu of %zux%zu%s) is %08" PRIx32
+                       " (%.9g), expected %08" PRIx32 " (%.9g), from %s: %s",
+                       i, i / p[0], i % p[0] / p[1], i % p[1] / p[2], i % p[2], height, width,
+                       expected == canary_bits ? ", a gap" : "", got, (double)ready->args.out[i], expected,
+                       (double)ready->expected[i], conv2d_kernel_name(&ready->plan), describe_case(c));
+    }
+}
+
+conv2d_status try_case(const conv_case *c)
+{
+    prepared ready;
+    const conv2d_status status = prepare_case(c, &ready);
+    if (status != CONV2D_OK)
+        return status;
+    run_case(c, &ready);
+    compare_case(c, &ready);
+    return status;
+}
+
+void check_case(const conv_case *c)
+{
+    const conv2d_status status = try_case(c);
+    cr_assert(status == CONV2D_OK, "%s: %s", conv2d_status_string(status), describe_case(c));
+}
+
+void convolve(const conv2d_desc *d, conv2d_options options, const float *input, const float *filter, float *output)
+{
+    conv_case c = {.desc = *d, .options = options};
+    conv2d_plan plan;
+    note_case(&c);
+    const conv2d_status status = conv2d_plan_init(&plan, d, &options);
+    cr_assert(status == CONV2D_OK, "%s: %s", conv2d_status_string(status), describe_case(&c));
+    float *panels = guarded_place(&packed, conv2d_packed_size(&plan), GUARD_RIGHT, 0);
+    float *scratch = guarded_place(&workspace, conv2d_workspace_size(&plan, 1), GUARD_RIGHT, 0);
+    cr_assert_eq(conv2d_pack_weights(&plan, filter, d->bias, panels), CONV2D_OK);
+    const conv2d_args args = {.in = input, .packed = panels, .out = output, .workspace = scratch};
+    cr_assert_eq(conv2d_run(&plan, &args), CONV2D_OK, "%s", describe_case(&c));
+}
+
+conv2d_options options_for(conv2d_isa isa)
+{
+    return (conv2d_options){.isa = isa, .prefer_256 = isa == CONV2D_ISA_AVX512 ? -1 : 0};
+}
+
+void require_isa(conv2d_isa isa)
+{
+    if (conv2d_cpu_isa() < isa)
+        cr_skip_test("this CPU (or CONV2D_ISA) does not allow %s", conv2d_isa_name(isa));
+}
+
+struct criterion_test_params each_isa(void)
+{
+    static conv2d_isa isas[] = {CONV2D_ISA_SCALAR, CONV2D_ISA_AVX2, CONV2D_ISA_AVX512};
+    return cr_make_param_array(conv2d_isa, isas, COUNT_OF(isas));
+}

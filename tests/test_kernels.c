@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each kernel of the table, forced by name: all numbers of channels and columns around its main tile and its
+ * remainders, each padding, guard pages on both sides.  One test per kernel, so that a broken one hides no other.
+ */
+#include "support.h"
+
+enum { MAX_KERNELS = 512 };
+
+static size_t kernel_count(void)
+{
+    conv2d_kernel_info info;
+    size_t count = 0;
+    while (count < MAX_KERNELS && conv2d_kernel_at(count, &info))
+        count++;
+    return count;
+}
+
+static struct criterion_test_params each_kernel(void)
+{
+    static size_t indices[MAX_KERNELS];
+    for (size_t i = 0; i < MAX_KERNELS; i++)
+        indices[i] = i;
+    return cr_make_param_array(size_t, indices, kernel_count());
+}
+
+/* The kernel under test, its main tile in outputs, and how many problems it took and refused. */
+typedef struct subject {
+    conv2d_kernel_info info;
+    size_t channels, columns;
+    uint64_t state;
+    size_t accepted, refused;
+} subject;
+
+static subject subject_at(size_t index)
+{
+    subject s = {.state = index};
+    cr_assert(conv2d_kernel_at(index, &s.info));
+    s.channels = s.info.tile_channels ? s.info.tile_channels : 1;
+    s.columns = s.info.tile_columns ? s.info.tile_columns : 1;
+    require_isa(s.info.isa);
+    return s;
+}
+
+/* So many output columns and channels, this kernel width, stride, dilation; the rest is random. */
+static void try_problem(subject *s, size_t columns, size_t channels, size_t width, size_t stride, size_t dilation,
+                        size_t pad, guard_side side)
+{
+    conv_case c = {.options = options_for(s->info.isa), .side = side, .seed = random_below(&s->state, 1000)};
+    conv2d_desc *d = &c.desc;
+    c.options.kernel = s->info.name;
+    c.fill = random_below(&s->state, 4) ? FILL_UNIFORM : FILL_SPECIAL;
+    *d = simple_desc(random_between(&s->state, 1, 3), 0, 0, channels, random_between(&s->state, 1, 3), width);
+    d->stride_w = stride;
+    d->dilation_w = dilation;
+    d->stride_h = random_between(&s->state, 1, 2);
+    d->dilation_h = random_between(&s->state, 1, 2);
+    d->pad_top = d->pad_left = d->pad_bottom = d->pad_right = pad;
+    if (random_below(&s->state, 4) == 0) {
+        d->pad_bottom = random_below(&s->state, 4);
+        d->pad_right = random_below(&s->state, 4);
+    }
+    if (channels % 2 == 0 && random_below(&s->state, 6) == 0) {
+        d->groups = channels % 3 == 0 ? channels / 3 : 2;
+        d->in_channels *= d->groups;
+    }
+    d->in_height = input_for(random_between(&s->state, 1, 3), d->kernel_height, d->stride_h, d->dilation_h,
+                             d->pad_top + d->pad_bottom);
+    /* The columns that no output needs: up to stride - 1. */
+    d->in_width =
+        input_for(columns, width, stride, dilation, d->pad_left + d->pad_right) + random_below(&s->state, stride);
+    d->bias = random_below(&s->state, 2) ? bias_given : NULL;
+    d->activation = (conv2d_activation)random_below(&s->state, CONV2D_LEAKY_RELU + 1);
+    d->act_a = -0.25f;
+    d->act_b = 0.5f;
+    c.parts = random_below(&s->state, 3);
+    const conv2d_status status = try_case(&c);
+    cr_assert(status == CONV2D_OK || status == CONV2D_KERNEL_MISMATCH, "%s: %s", conv2d_status_string(status),
+              describe_case(&c));
+    s->accepted += status == CONV2D_OK;
+    s->refused += status != CONV2D_OK;
+}
+
+static size_t pick_width(subject *s)
+{
+    static const size_t widths[] = {1, 2, 3, 4, 6, 8, 31, 32, 33};
+    return s->info.kernel_width ? s->info.kernel_width : widths[random_below(&s->state, COUNT_OF(widths))];
+}
+
+static size_t pick_stride(subject *s)
+{
+    return s->info.stride_w ? s->info.stride_w : random_between(&s->state, 1, 4);
+}
+
+static size_t pick_dilation(subject *s)
+{
+    return s->info.kernel_width ? 1 : random_between(&s->state, 1, 3);
+}
+
+static guard_side pick_side(subject *s)
+{
+    return random_below(&s->state, 2) ? GUARD_LEFT : GUARD_RIGHT;
+}
+
+/* Every number of channels up to two tiles and one, with each padding, on some of the widths. */
+static void all_channels(subject *s)
+{
+    for (size_t channels = 1; channels <= 2 * s->channels + 1; channels++)
+        for (size_t i = 0; i < 3 * 8; i++)
+            try_problem(s, random_between(&s->state, 1, 2 * s->columns + 1), channels, pick_width(s), pick_stride(s),
+                        pick_dilation(s), i % 3, pick_side(s));
+}
+
+/* One, two and three tiles of columns, less one, exactly, and one more; the tiles for few channels are wider. */
+static void tile_columns(subject *s)
+{
+    for (size_t tiles = 1; tiles <= 3; tiles++)
+        for (size_t columns = tiles * s->columns - (tiles * s->columns > 1); columns <= tiles * s->columns + 1;
+             columns++)
+            for (size_t pad = 0; pad <= 2; pad++)
+                for (guard_side side = GUARD_RIGHT; side <= GUARD_LEFT; side++)
+                    try_problem(s, columns, random_between(&s->state, 1, s->channels + 1), pick_width(s),
+                                pick_stride(s), pick_dilation(s), pad, side);
+    for (size_t i = 0; i < 300; i++)
+        try_problem(s, random_between(&s->state, 1, 9 * s->info.lanes), random_between(&s->state, 1, 6), pick_width(s),
+                    pick_stride(s), pick_dilation(s), i % 3, pick_side(s));
+}
+
+/* Every width, stride and dilation, also those that the kernel refuses. */
+static void all_taps(subject *s)
+{
+    for (size_t width = 1; width <= 9; width++)
+        for (size_t stride = 1; stride <= 4; stride++)
+            for (size_t i = 0; i < 3 * 4; i++)
+                try_problem(s, random_between(&s->state, 1, 2 * s->columns + 1),
+                            random_between(&s->state, 1, s->channels + 1), width, stride, i % 3 + 1,
+                            random_below(&s->state, 3), pick_side(s));
+}
+
+ParameterizedTestParameters(kernels, forced)
+{
+    return each_kernel();
+}
+
+ParameterizedTest(size_t *index, kernels, forced)
+{
+    subject s = subject_at(*index);
+    all_channels(&s);
+    tile_columns(&s);
+    all_taps(&s);
+    cr_assert_gt(s.accepted, 0, "%s refused all of %zu problems", s.info.name, s.refused);
+    cr_log_info("%s: %zu problems, %zu refused", s.info.name, s.accepted, s.refused);
+}
+
+ParameterizedTestParameters(kernels, described)
+{
+    return each_kernel();
+}
+
+/* What the table says of a kernel is possible, and it refuses what it is not made for. */
+ParameterizedTest(size_t *index, kernels, described)
+{
+    conv2d_kernel_info info;
+    cr_assert(conv2d_kernel_at(*index, &info));
+    const char f = info.family[0];
+    cr_assert(f == 'w' || f == 'k' || f == 'r', "%s: family %s", info.name, info.family);
+    if (f == 'r')
+        return;
+    cr_assert(info.isa == CONV2D_ISA_AVX2 ? info.lanes == 8 : info.lanes == 16, "%s", info.name);
+    cr_assert(info.registers <= (info.isa == CONV2D_ISA_AVX2 ? 16 : 32), "%s", info.name);
+    cr_assert_eq(info.tile_channels * info.tile_columns, info.fmas * info.lanes, "%s", info.name);
+    cr_assert(info.loads && info.fmas < info.registers, "%s", info.name);
+    conv2d_desc d = simple_desc(4, 30, 90, 8, 3, info.kernel_width ? info.kernel_width + 1 : 3);
+    d.stride_w = info.stride_w ? info.stride_w + 1 : 1;
+    conv2d_options options = options_for(info.isa);
+    options.kernel = info.name;
+    conv2d_plan plan;
+    const conv2d_status status = conv2d_plan_init(&plan, &d, &options);
+    if (conv2d_cpu_isa() < info.isa || info.kernel_width || info.stride_w)
+        cr_assert_eq(status, CONV2D_KERNEL_MISMATCH, "%s: %s", info.name, conv2d_status_string(status));
+    options.isa = (conv2d_isa)(info.isa - 1);
+    cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_KERNEL_MISMATCH, "%s", info.name);
+}
+
+Test(kernels, names_are_unique)
+{
+    conv2d_kernel_info a, b;
+    const size_t count = kernel_count();
+    cr_assert(count > 1 && count < MAX_KERNELS);
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (conv2d_kernel_at(i, &a) && conv2d_kernel_at(j, &b))
+                cr_assert_str_neq(a.name, b.name);
+    cr_assert_eq(conv2d_kernel_at(count, &a), 0);
+    cr_assert_eq(conv2d_kernel_at((size_t)-1, &a), 0);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Problems whose weights, rows or channels exceed the shares of the caches that blocking gives them (up to an L2 of
+ * 2 MiB), so that every loop over chunks and row tiles turns more than once.  Heights, widths and the other channels
+ * are as small as that allows.
+ */
+#include "support.h"
+
+typedef struct large {
+    size_t in_channels, in_height, in_width, out_channels, kernel_height, kernel_width, stride, pad, groups;
+} large;
+
+static const large problems[] = {
+    {1030, 5, 20, 50, 3, 3, 1, 1, 1},  /* weights: a block of 16 channels is 580 KiB */
+    {300, 4, 35, 250, 3, 3, 1, 0, 1},  /* weights: some blocks are a chunk */
+    {2500, 1, 60, 210, 1, 1, 1, 0, 1}, /* weights of 1x1 */
+    {130, 60, 22, 17, 3, 3, 1, 1, 1},  /* input: some rows are a chunk */
+    {64, 41, 100, 18, 3, 3, 2, 1, 1},  /* input: row tiles of a copy */
+    {20, 61, 90, 33, 7, 7, 2, 3, 1},   /* the same, rows overlap more */
+    {60, 25, 130, 9, 2, 4, 3, 1, 1},   /* the same, taps in a loop */
+    {36, 70, 300, 20, 3, 3, 1, 1, 2},  /* input: some rows are a chunk, in groups */
+    {9, 300, 40, 9, 3, 3, 1, 1, 9},    /* depthwise, high */
+    {3, 9, 3000, 6, 3, 3, 1, 1, 1},    /* wide */
+    {3000, 1, 400, 3, 1, 1, 1, 0, 1},  /* one row that exceeds the cache */
+};
+
+static const size_t parts[] = {0, 2, 5};
+
+ParameterizedTestParameters(large, problems)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, large, problems)
+{
+    require_isa(*isa);
+    for (size_t i = 0; i < COUNT_OF(problems); i++) {
+        const large *l = &problems[i];
+        conv_case c = {.options = options_for(*isa), .seed = i};
+        c.desc =
+            simple_desc(l->in_channels, l->in_height, l->in_width, l->out_channels, l->kernel_height, l->kernel_width);
+        c.desc.stride_h = c.desc.stride_w = l->stride;
+        c.desc.pad_top = c.desc.pad_bottom = c.desc.pad_left = c.desc.pad_right = l->pad;
+        c.desc.groups = l->groups;
+        c.desc.bias = bias_given;
+        check_case(&c);
+        conv2d_kernel_info info;
+        for (size_t k = 0; conv2d_kernel_at(k, &info); k++) {
+            if (info.isa != *isa)
+                continue;
+            c.options.kernel = info.name;
+            c.parts = parts[k % COUNT_OF(parts)];
+            const conv2d_status status = try_case(&c);
+            cr_assert(status == CONV2D_OK || status == CONV2D_KERNEL_MISMATCH, "%s: %s", conv2d_status_string(status),
+                      describe_case(&c));
+        }
+    }
+}

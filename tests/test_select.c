@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which kernel runs which problem, by name: a change of the selection shows up here as a changed line.  The choice
+ * depends on the descriptor, the instruction set and the CPU's policy, so the rows fix the latter with prefer_256.
+ */
+#define _DEFAULT_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "problem.h"
+#include "support.h"
+
+typedef struct choice {
+    const char *problem; /* in convbench's grammar */
+    conv2d_isa isa;
+    const char *kernel;
+} choice;
+
+static const choice choices[] = {
+    {"16x514x514 3x3", CONV2D_ISA_SCALAR, "conv2d_f32_reference__scalar"},
+};
+
+static conv2d_desc desc_of(const char *text)
+{
+    problem p;
+    scan_error error;
+    cr_assert(problem_parse(text, &p, NULL, &error), "%s: %s", text, error.message);
+    p.desc.bias = p.with_bias ? bias_given : NULL;
+    return p.desc;
+}
+
+static bool kernel_named(const char *name, conv2d_kernel_info *info)
+{
+    for (size_t i = 0; conv2d_kernel_at(i, info); i++)
+        if (strcmp(info->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The same on every machine: also the rows of an instruction set that this CPU lacks name existing kernels. */
+Test(select, rows_name_existing_kernels)
+{
+    for (size_t i = 0; i < COUNT_OF(choices); i++) {
+        conv2d_kernel_info info;
+        cr_assert(kernel_named(choices[i].kernel, &info), "row %zu: no kernel %s", i, choices[i].kernel);
+        cr_assert_leq(info.isa, choices[i].isa, "row %zu: %s", i, choices[i].kernel);
+    }
+}
+
+ParameterizedTestParameters(select, chooses_by_shape)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, select, chooses_by_shape)
+{
+    require_isa(*isa);
+    for (size_t i = 0; i < COUNT_OF(choices); i++) {
+        if (choices[i].isa != *isa)
+            continue;
+        const conv2d_desc d = desc_of(choices[i].problem);
+        const conv2d_options options = options_for(*isa);
+        conv2d_plan plan;
+        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK, "%s", choices[i].problem);
+        cr_expect_str_eq(conv2d_kernel_name(&plan), choices[i].kernel, "%s, %s: chose %s, expected %s",
+                         choices[i].problem, conv2d_isa_name(*isa), conv2d_kernel_name(&plan), choices[i].kernel);
+    }
+}
+
+static const char *const some_problems[] = {
+    "16x514x514 3x3", "64x56x56 3x3 p1",         "3x224x224 64x7x7 s2 p3", "64x56x56 256x1x1",
+    "512x7x7 3x3 p1", "32x112x112 3x3 p1 g32",   "8x30x30 8x1x40 p20",     "16x33x33 24x5x4 s3x2 d2",
+    "1x1x1 1x1x1",    "256x14x14 256x3x3 s2 p1", "4x20x20 6x2x2 g2",       "2x3x50x50 8x3x3 p1 d3",
+};
+
+/* The cap is one: no plan under it names a kernel of a better instruction set, and scalar means the reference. */
+Test(select, the_cap_holds)
+{
+    for (size_t i = 0; i < COUNT_OF(some_problems); i++)
+        for (conv2d_isa isa = CONV2D_ISA_SCALAR; isa <= CONV2D_ISA_AVX512; isa++) {
+            const conv2d_desc d = desc_of(some_problems[i]);
+            const conv2d_options options = options_for(isa);
+            conv2d_kernel_info info;
+            conv2d_plan plan;
+            cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK, "%s", some_problems[i]);
+            cr_assert(kernel_named(conv2d_kernel_name(&plan), &info), "%s", conv2d_kernel_name(&plan));
+            cr_assert_leq(info.isa, isa, "%s", info.name);
+            cr_assert_leq(info.isa, conv2d_cpu_isa(), "%s", info.name);
+            cr_assert_eq(strcmp(info.family, "reference") == 0, isa == CONV2D_ISA_SCALAR, "%s: %s", some_problems[i],
+                         info.name);
+        }
+}
+
+/* prefer_256 = 1 keeps 512-bit kernels away, even where the CPU has them. */
+Test(select, prefer_256_holds)
+{
+    require_isa(CONV2D_ISA_AVX2);
+    for (size_t i = 0; i < COUNT_OF(some_problems); i++) {
+        const conv2d_desc d = desc_of(some_problems[i]);
+        const conv2d_options options = {.prefer_256 = 1};
+        conv2d_kernel_info info;
+        conv2d_plan plan;
+        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
+        cr_assert(kernel_named(conv2d_kernel_name(&plan), &info), "%s", conv2d_kernel_name(&plan));
+        cr_assert_eq(info.isa, CONV2D_ISA_AVX2, "%s: %s", some_problems[i], info.name);
+    }
+}
+
+/* The environment is read at the first call; each test is a process of its own, so this one may set it. */
+static void assert_environment_caps(const char *value, conv2d_isa cap)
+{
+    cr_assert_eq(setenv("CONV2D_ISA", value, 1), 0);
+    cr_assert_leq(conv2d_cpu_isa(), cap, "CONV2D_ISA=%s", value);
+    for (size_t i = 0; i < COUNT_OF(some_problems); i++) {
+        const conv2d_desc d = desc_of(some_problems[i]);
+        const conv2d_options options = {.prefer_256 = -1};
+        conv2d_kernel_info info;
+        conv2d_plan plan;
+        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
+        cr_assert(kernel_named(conv2d_kernel_name(&plan), &info), "%s", conv2d_kernel_name(&plan));
+        cr_assert_leq(info.isa, cap, "%s", info.name);
+    }
+    conv2d_kernel_info info;
+    for (size_t i = 0; conv2d_kernel_at(i, &info); i++) {
+        const conv2d_desc d = desc_of("4x20x20 6x3x3");
+        const conv2d_options options = {.kernel = info.name, .prefer_256 = -1};
+        conv2d_plan plan;
+        if (info.isa > cap)
+            cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_KERNEL_MISMATCH, "%s", info.name);
+    }
+}
+
+Test(select, environment_scalar)
+{
+    assert_environment_caps("scalar", CONV2D_ISA_SCALAR);
+    cr_assert_eq(conv2d_cpu_isa(), CONV2D_ISA_SCALAR);
+}
+
+Test(select, environment_avx2)
+{
+    assert_environment_caps("avx2", CONV2D_ISA_AVX2);
+}
+
+/* An upper bound, not a claim: it never gives a CPU what it lacks. */
+Test(select, environment_avx512)
+{
+    assert_environment_caps("avx512", CONV2D_ISA_AVX512);
+}
