@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Block sizes, derived from the cache sizes. */
+#include <stdint.h>
+
 #include "tiles.h"
 
 /* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */
@@ -44,13 +46,30 @@ static size_t block_vectors(const problem *p, const blocking *b)
     return groups * b->group_vectors;
 }
 
+/* Floats of a copied row: its columns by remainder modulo the stride, each remainder with room for whole vectors. */
+static size_t scratch_phase(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t columns = divide_up(p->out_width, kernel->lanes) * kernel->lanes;
+    return divide_up(columns + (p->kernel_width - 1) * p->dilation_w / p->stride_w, 16) * 16;
+}
+
+static size_t rows_for_one(const problem *p)
+{
+    return (p->kernel_height - 1) * p->dilation_h + 1;
+}
+
+bool scratch_fits(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t limit = (size_t)PTRDIFF_MAX / sizeof(float) / 65536;
+    size_t floats = scratch_phase(p, kernel) * p->stride_w;
+    return p->stride_w == 1 || (!__builtin_mul_overflow(floats, rows_for_one(p) + p->stride_h, &floats) &&
+                                !__builtin_mul_overflow(floats, p->in_channels, &floats) && floats < limit);
+}
+
 /* Rows are copied in tiles that take a quarter of the L2, and at least one output row at a time. */
 static void set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t columns = divide_up(p->out_width, kernel->lanes) * kernel->lanes;
-    const size_t shift = (p->kernel_width - 1) * p->dilation_w / p->stride_w;
-    const size_t phase = (columns + shift + 15) / 16 * 16, row = phase * p->stride_w;
-    const size_t first_rows = (p->kernel_height - 1) * p->dilation_h + 1;
+    const size_t phase = scratch_phase(p, kernel), row = phase * p->stride_w, first_rows = rows_for_one(p);
     const size_t budget = cpu()->l2_bytes / 4 / sizeof(float) / row / p->in_channels;
     const size_t more = budget > first_rows ? (budget - first_rows) / p->stride_h : 0;
     b->row_tiles = divide_up(p->out_height, min_size(more + 1, p->out_height));

@@ -122,16 +122,15 @@ typedef struct tensor {
 /* Pitches must not let images, channels or rows overlap; the last element's offset must fit. */
 static pitches check_tensor(checker *c, const tensor *t)
 {
-    size_t step[3], covered = t->columns;
+    /* What one piece of the level below takes at least, and how far apart its pieces lie when they are dense. */
+    size_t step[3], covered = t->columns, dense = t->columns;
     const size_t counts[3] = {t->batch, t->channels, t->rows};
     for (int level = 2; level >= 0; level--) {
-        step[level] = t->pitch[level] ? t->pitch[level] : covered;
+        step[level] = t->pitch[level] ? t->pitch[level] : dense;
         refuse(c, step[level] < covered, CONV2D_INVALID, t->too_small);
-        /* An empty level covers nothing; otherwise up to the end of its last piece. */
-        covered = counts[level] ? multiply_add(c, counts[level] - 1, step[level], covered, t->overflow) : 0;
-        if (t->pitch[level] == 0 && counts[level])
-            covered = multiply_add(c, counts[level], step[level], 0, t->overflow);
         refuse(c, step[level] > MAX_ELEMENTS, CONV2D_OVERFLOW, t->overflow);
+        covered = counts[level] ? multiply_add(c, counts[level] - 1, step[level], covered, t->overflow) : 0;
+        dense = multiply_add(c, counts[level], step[level], 0, t->overflow);
     }
     if (c->status != CONV2D_OK)
         return (pitches){0, 0, 0};

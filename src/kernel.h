@@ -17,9 +17,8 @@
 enum { CONV2D_OC_BLOCK = 16 };
 /* The W family takes at most so many kernel columns: its masks and offsets per tap live on the stack. */
 enum { CONV2D_MAX_MASKED_TAPS = 32 };
-/* No tile keeps more outputs than this in registers. */
-enum { CONV2D_MAX_TILE_FLOATS = 32 * 16 };
-
+/* And at most this stride: each remainder modulo the stride has its part of the workspace. */
+enum { CONV2D_MAX_PHASES = 16 };
 typedef enum conv2d_family {
     CONV2D_FAMILY_REFERENCE,
     CONV2D_FAMILY_W,         /* lanes along output columns */

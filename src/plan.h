@@ -148,6 +148,8 @@ conv2d_status select_kernel(ready_plan *p, const conv2d_options *options);
 const char *kernel_refusal(const ready_plan *p, const conv2d_kernel *kernel);
 /* blocking.c */
 blocking choose_blocking(const problem *p, const conv2d_kernel *kernel);
+/* Whether the workspace for a stride, W's only one, has a size that fits in size_t with room for many parts. */
+bool scratch_fits(const problem *p, const conv2d_kernel *kernel);
 size_t group_vectors(const problem *p, const conv2d_kernel *kernel);
 size_t workspace_per_part(const ready_plan *p);
 /* predict.c: the share of the FMA peak, 0 to 1 */

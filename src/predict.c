@@ -6,15 +6,16 @@
  */
 #include "tiles.h"
 
-/* The taps along one axis that lie inside the input, summed over all outputs. */
+/* The taps along one axis that lie inside the input, summed over all outputs; of very many taps a sample. */
 static double valid_along(size_t outputs, size_t stride, size_t dilation, size_t taps, size_t pad, size_t extent)
 {
+    const size_t step = taps / 256 + 1;
     double sum = 0;
-    for (size_t tap = 0; tap < taps; tap++) {
+    for (size_t tap = 0; tap < taps; tap += step) {
         const tap_range r = valid_taps((ptrdiff_t)(tap * dilation) - (ptrdiff_t)pad, stride, outputs, extent);
         sum += (double)(r.end - r.begin);
     }
-    return sum;
+    return sum * (double)step;
 }
 
 static double valid_rows(const problem *p)

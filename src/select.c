@@ -36,6 +36,10 @@ const char *kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
         return refusal;
     if (kernel->family == CONV2D_FAMILY_W && p->kernel_width > CONV2D_MAX_MASKED_TAPS)
         return "more than 32 kernel columns";
+    if (kernel->family == CONV2D_FAMILY_W && p->stride_w > CONV2D_MAX_PHASES)
+        return "the stride exceeds 16";
+    if (kernel->family == CONV2D_FAMILY_W && !scratch_fits(p, kernel))
+        return "its workspace would be too large";
     const ptrdiff_t half = kernel->kernel_width / 2;
     if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width &&
         ((ptrdiff_t)p->pad_left > half || right_overhang(p) > half))

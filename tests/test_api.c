@@ -54,7 +54,7 @@ static void assert_refused(const conv2d_desc *d, const conv2d_options *options, 
     assert_untouched(word);
 }
 
-/* One field of the good descriptor (3x8x9, 4x3x3, batch 2) set to a value that makes it bad, and what the text names. */
+/* A field of the good descriptor (3x8x9, 4x3x3, batch 2) set to a value that makes it bad, and what the text names. */
 typedef struct bad_size {
     size_t offset, value;
     conv2d_status status;
@@ -206,7 +206,6 @@ Test(api, null_pointers)
     const conv2d_desc d = good();
     conv2d_desc with_bias = d;
     conv2d_plan plan;
-    conv2d_status status = CONV2D_OK;
     fill_canary(out, OUT_FLOATS);
     cr_assert_eq(conv2d_f32(NULL, in, weights, out), CONV2D_NULL_POINTER);
     cr_assert_eq(conv2d_f32(&d, NULL, weights, out), CONV2D_NULL_POINTER);
@@ -223,6 +222,16 @@ Test(api, null_pointers)
     cr_assert_eq(conv2d_pack_weights(NULL, weights, NULL, packed), CONV2D_NULL_POINTER);
     cr_assert_eq(conv2d_pack_weights(&plan, NULL, NULL, packed), CONV2D_NULL_POINTER);
     cr_assert_eq(conv2d_pack_weights(&plan, weights, NULL, NULL), CONV2D_NULL_POINTER);
+    assert_untouched("null pointers");
+}
+
+Test(api, null_pointers_of_runs)
+{
+    const conv2d_desc d = good();
+    conv2d_plan plan;
+    conv2d_status status = CONV2D_INVALID;
+    fill_canary(out, OUT_FLOATS);
+    cr_assert_eq(conv2d_plan_init(&plan, &d, NULL), CONV2D_OK);
     const conv2d_args args = {.in = in, .packed = packed, .out = out};
     conv2d_args bad[] = {args, args, args};
     bad[0].in = NULL;
@@ -243,7 +252,7 @@ Test(api, null_pointers)
     cr_assert_eq(conv2d_run_pool(NULL, &plan, &args), CONV2D_NULL_POINTER);
     conv2d_pool_destroy(pool);
     conv2d_pool_destroy(NULL);
-    assert_untouched("null pointers");
+    assert_untouched("null pointers of runs");
 }
 
 /* Where a workspace is needed, NULL is refused; where a residual is not built, any is. */

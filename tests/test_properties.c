@@ -43,7 +43,7 @@ ParameterizedTestParameters(properties, linear_in_the_input)
     return each_isa();
 }
 
-/* conv(2x - 3y, w) = 2 conv(x, w) - 3 conv(y, w): every output is a sum of products with x (or y) to the first power. */
+/* conv(2x - 3y, w) = 2 conv(x, w) - 3 conv(y, w): every output is a sum of products, each with one factor x (or y). */
 ParameterizedTest(conv2d_isa *isa, properties, linear_in_the_input)
 {
     require_isa(*isa);
