@@ -18,12 +18,10 @@ static void emit_setup(writer *w, const spec *s)
     if (!s->taps.kernel_width) {
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
         line(w, "const size_t kernel_width = tile->kernel_width;");
-        if (s->border == EDGE) {
+        if (s->edge) {
             line(w, "const ptrdiff_t column_step = tile->column_step, in_width = tile->in_width;");
             line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
         }
-    } else if (s->border == EDGE) {
-        line(w, "const ptrdiff_t skip_left = tile->skip_left, skip_right = tile->skip_right;");
     }
 }
 
@@ -41,23 +39,20 @@ static void emit_start(writer *w, const spec *s)
     block_end(w);
 }
 
-static void emit_weights(writer *w, const spec *s, int tap)
+static void emit_weights(writer *w, const spec *s)
 {
-    line(w, "const %s weight0 = %s_loadu_ps(weights + %d);", s->isa->vector, s->isa->prefix, tap * 16);
+    line(w, "const %s weight0 = %s_loadu_ps(weights);", s->isa->vector, s->isa->prefix);
     for (int v = 1; v < s->tile.channels; v++)
-        line(w, "const %s weight%d = %s_loadu_ps(weights + vector%d + %d);", s->isa->vector, v, s->isa->prefix, v,
-             tap * 16);
+        line(w, "const %s weight%d = %s_loadu_ps(weights + vector%d);", s->isa->vector, v, s->isa->prefix, v);
 }
 
-static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
+static void emit_pixel(writer *w, const spec *s, int pixel)
 {
     char address[48];
-    if (!s->taps.kernel_width && s->taps.stride)
+    if (s->taps.stride)
         snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride);
-    else if (!s->taps.kernel_width)
-        snprintf(address, sizeof address, "taps[%d * pixel_pitch]", pixel);
     else
-        snprintf(address, sizeof address, "row[%d]", pixel * s->taps.stride + tap);
+        snprintf(address, sizeof address, "taps[%d * pixel_pitch]", pixel);
     scope_begin(w);
     line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
     for (int v = 0; v < s->tile.channels; v++)
@@ -65,99 +60,57 @@ static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
     block_end(w);
 }
 
-/* How many input columns the tap of an output column lies from the tile's first tap, and from its last one. */
-static int from_left(const spec *s, int tap, int pixel)
+static void emit_pixels(writer *w, const spec *s, int first, int last)
 {
-    return pixel * s->taps.stride + tap;
+    for (int p = first; p <= last; p++)
+        emit_pixel(w, s, p);
 }
 
-static int from_right(const spec *s, int tap, int pixel)
+/*
+ * Which columns have the tap?  Nearly always all of them, or all but the first, or all but the last: each has its
+ * straight code.  Otherwise every column is asked.
+ */
+static void emit_edge_pixels(writer *w, const spec *s)
 {
-    return (s->tile.columns - 1 - pixel) * s->taps.stride + s->taps.kernel_width - 1 - tap;
-}
-
-static bool border_leaves_out(const spec *s, int tap, int pixel)
-{
-    const bool left = s->border == LEFT || s->border == BOTH, right = s->border == RIGHT || s->border == BOTH;
-    return (left && from_left(s, tap, pixel) < spec_max_skip(s)) ||
-           (right && from_right(s, tap, pixel) < spec_max_skip(s));
-}
-
-/* In EDGE, the taps that a border within spec_max_skip() can miss are guarded. */
-static void emit_border_pixel(writer *w, const spec *s, int tap, int pixel)
-{
-    const int left = from_left(s, tap, pixel), right = from_right(s, tap, pixel);
-    const bool left_guard = s->border == EDGE && left < spec_max_skip(s);
-    const bool right_guard = s->border == EDGE && right < spec_max_skip(s);
-    if (border_leaves_out(s, tap, pixel))
-        return;
-    if (left_guard && right_guard)
-        block_begin(w, "if (skip_left <= %d && skip_right <= %d)", left, right);
-    else if (left_guard || right_guard)
-        block_begin(w, "if (skip_%s <= %d)", left_guard ? "left" : "right", left_guard ? left : right);
-    emit_pixel(w, s, tap, pixel);
-    if (left_guard || right_guard)
-        block_end(w);
-}
-
-/* Whether any column of the tile has the tap: not so for an outer tap of a narrow tile at a border. */
-static bool tap_has_pixels(const spec *s, int tap)
-{
-    for (int p = 0; p < s->tile.columns; p++)
-        if (!border_leaves_out(s, tap, p))
-            return true;
-    return false;
-}
-
-static void emit_unrolled_row(writer *w, const spec *s)
-{
-    for (int tap = 0; tap < s->taps.kernel_width; tap++) {
-        if (!tap_has_pixels(s, tap))
-            continue;
-        line(w, "OPAQUE(row);");
-        scope_begin(w);
-        emit_weights(w, s, tap);
-        for (int p = 0; p < s->tile.columns; p++)
-            emit_border_pixel(w, s, tap, p);
-        block_end(w);
-    }
-    line(w, "weights += %d;", s->taps.kernel_width * 16);
-}
-
-static void emit_all_pixels(writer *w, const spec *s)
-{
-    for (int p = 0; p < s->tile.columns; p++)
-        emit_pixel(w, s, 0, p);
-}
-
-/* Taps that all columns have take the straight path; the others ask for each column. */
-static void emit_looped_edge(writer *w, const spec *s)
-{
+    const int last = s->tile.columns - 1;
     block_begin(w, "if (column >= 0 && column + last_column < in_width)");
-    emit_all_pixels(w, s);
+    emit_pixels(w, s, 0, last);
+    if (last > 0) {
+        block_else_if(w, "column + column_step >= 0 && column + last_column < in_width");
+        emit_pixels(w, s, 1, last);
+        block_else_if(w, "column >= 0 && column + last_column - column_step < in_width");
+        emit_pixels(w, s, 0, last - 1);
+    }
     block_else(w);
-    for (int p = 0; p < s->tile.columns; p++) {
+    for (int p = 0; p <= last; p++) {
         block_begin(w, "if ((size_t)(column + %d * column_step) < (size_t)in_width)", p);
-        emit_pixel(w, s, 0, p);
+        emit_pixel(w, s, p);
         block_end(w);
     }
     block_end(w);
     line(w, "column += tile->column_tap_step;");
 }
 
-static void emit_looped_row(writer *w, const spec *s)
+static void emit_only_tap(writer *w, const spec *s)
 {
-    line(w, "const float *taps = row;");
+    line(w, "OPAQUE(taps);");
+    emit_weights(w, s);
+    emit_pixels(w, s, 0, s->tile.columns - 1);
+    line(w, "weights += 16;");
+}
+
+static void emit_looped_taps(writer *w, const spec *s)
+{
     line(w, "size_t kernel_column = kernel_width;");
-    if (s->border == EDGE)
+    if (s->edge)
         line(w, "ptrdiff_t column = tile->column;");
     block_begin(w, "do");
     line(w, "OPAQUE(taps);");
-    emit_weights(w, s, 0);
-    if (s->border == EDGE)
-        emit_looped_edge(w, s);
+    emit_weights(w, s);
+    if (s->edge)
+        emit_edge_pixels(w, s);
     else
-        emit_all_pixels(w, s);
+        emit_pixels(w, s, 0, s->tile.columns - 1);
     line(w, "taps += tap_pitch;");
     line(w, "weights += 16;");
     block_end_with(w, " while (--kernel_column != 0);");
@@ -169,10 +122,11 @@ static void emit_channels(writer *w, const spec *s)
     line(w, "const float *row = in;");
     line(w, "size_t kernel_row = tile->kernel_rows;");
     block_begin(w, "do");
+    line(w, "const float *taps = row;");
     if (s->taps.kernel_width)
-        emit_unrolled_row(w, s);
+        emit_only_tap(w, s);
     else
-        emit_looped_row(w, s);
+        emit_looped_taps(w, s);
     line(w, "row += in_row_pitch;");
     block_end_with(w, " while (--kernel_row != 0);");
     line(w, "in += in_channel_pitch;");

@@ -17,8 +17,8 @@ static void visit_set(const tile_set *set, visit_fn *visit, writer *w)
 {
     for (size_t t = 0; t < set->tap_count; t++)
         for (size_t i = 0; i < set->tile_count; i++)
-            for (int b = INTERIOR; b < BORDER_COUNT; b++) {
-                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b};
+            for (int edge = 0; edge < 2; edge++) {
+                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], edge};
                 if (!spec_generated(&s))
                     continue;
                 if (!spec_fits(&s)) {
@@ -91,7 +91,7 @@ static void write_header(const char *directory)
     line(&w, "#include \"kernel.h\"");
     for (size_t i = 0; i < tile_set_count; i++) {
         visit_set(&tile_sets[i], declare, &w);
-        if (tile_sets[i].has_store) {
+        if (tile_sets[i].family == FAMILY_K) {
             char name[SPEC_NAME_SIZE];
             store_name(tile_sets[i].isa, name, sizeof name);
             line(&w, "conv2d_store_fn %s;", name);
@@ -104,12 +104,12 @@ static void write_header(const char *directory)
 static void write_set(const char *directory, const tile_set *set)
 {
     char file[64];
-    snprintf(file, sizeof file, "kernels_%s.c", set->name);
+    snprintf(file, sizeof file, "kernels_%c_%s.c", set->family == FAMILY_W ? 'w' : 'k', set->isa->name);
     writer w = open_output(directory, file);
     line(&w, "#ifdef __x86_64__ /* elsewhere the table has the reference only */");
     emit_prelude(&w, set->isa, file);
     visit_set(set, emit_tile, &w);
-    if (set->has_store)
+    if (set->family == FAMILY_K)
         emit_store(&w, set->isa);
     line(&w, "#endif");
     close_output(&w, file);

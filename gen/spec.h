@@ -36,25 +36,20 @@ typedef struct tile_row {
 
 /* One family on one ISA: all pairs of its rows are generated. */
 typedef struct tile_set {
-    const char *name;            /* of the file: kernels_<name>.c */
     family family;
     const isa_row *isa;
     const tap_row *taps;
     size_t tap_count;
     const tile_row *tiles;
     size_t tile_count;
-    bool has_store;              /* the file of this set also has the ISA's store of K tiles */
 } tile_set;
-
-/* Where the tile lies.  EDGE serves every border; LEFT, RIGHT and BOTH leave out the taps of one column of padding. */
-typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, BORDER_COUNT } border;
 
 typedef struct spec {
     family family;
     const isa_row *isa;
     tap_row taps;
     tile_row tile;
-    border border;
+    bool edge;                   /* taps may lie outside the input */
 } spec;
 
 /* Registers and instructions of a spec's innermost tap. */
@@ -74,12 +69,10 @@ int budget_registers(const budget *b);
 bool spec_fits(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);
-/* The variant of an interior spec that its kernel uses at a border (LEFT, RIGHT or BOTH). */
-spec spec_at(spec interior, border border);
-/* The columns of padding on either side that an edge tile with unrolled taps can leave out. */
-int spec_max_skip(const spec *s);
+/* The spec of the function that a kernel calls for a tile: looped taps serve where unrolled ones do not exist. */
+spec spec_called(spec tile);
 
-/* The name of the kernel, or of the tile with its border appended. */
+/* The name of the kernel, or of the tile with "_edge" appended. */
 void spec_name(const spec *s, char *name, size_t size);
 enum { SPEC_NAME_SIZE = 64 };
 

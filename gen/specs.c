@@ -7,18 +7,13 @@
 
 #include <stdio.h>
 
-/* The kernel height is a run-time loop everywhere: a range of kernel rows is what borders need anyway. */
-static const tap_row w_taps_avx512[] = {
-    {1, 1}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 0},
-};
-static const tap_row k_taps_avx512[] = {
-    {1, 1}, {1, 2}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 1}, {0, 2}, {0, 0},
-};
-/* With 16 registers all in use, gcc 12 and clang 14 spill in most loops of more than one tap (4x3: 81 % of peak, 2x6:
- * 82 %, both 99 % with looped taps); 3x4 without guards is the exception. */
+/*
+ * The kernel height is a run-time loop everywhere: a range of kernel rows is what borders need anyway.  So is the kernel
+ * width of K and of AVX2, whose tiles use all registers; see spec_called().
+ */
+static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
-static const tap_row k_taps_avx2[] = {{1, 1}, {1, 2}, {0, 1}, {0, 2}, {0, 0}};
-static const tap_row k_taps_avx2_unrolled[] = {{3, 1}, {3, 2}};
+static const tap_row k_taps[] = {{1, 1}, {1, 2}, {0, 1}, {0, 2}, {0, 0}};
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
 static const tile_row w_avx512[] = {
@@ -53,19 +48,12 @@ static const tile_row k_avx2[] = {
     {2, 6, true}, {2, 5, false}, {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false},
     {1, 6, false}, {1, 5, false}, {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
 };
-static const tile_row k_avx2_unrolled[] = {
-    {3, 4, true}, {3, 3, false}, {3, 2, false}, {3, 1, false},
-    {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false},
-    {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
-};
-
 #define ROWS(a) a, sizeof a / sizeof a[0]
 const tile_set tile_sets[] = {
-    {"w_avx2", FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2), false},
-    {"w_avx512", FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512), false},
-    {"k_avx2", FAMILY_K, &isa_avx2, ROWS(k_taps_avx2), ROWS(k_avx2), true},
-    {"k_avx2_unrolled", FAMILY_K, &isa_avx2, ROWS(k_taps_avx2_unrolled), ROWS(k_avx2_unrolled), false},
-    {"k_avx512", FAMILY_K, &isa_avx512, ROWS(k_taps_avx512), ROWS(k_avx512), true},
+    {FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2)},
+    {FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512)},
+    {FAMILY_K, &isa_avx2, ROWS(k_taps), ROWS(k_avx2)},
+    {FAMILY_K, &isa_avx512, ROWS(k_taps), ROWS(k_avx512)},
 };
 const size_t tile_set_count = sizeof tile_sets / sizeof tile_sets[0];
 
@@ -80,7 +68,7 @@ static budget w_budget(const spec *s)
         .fmas = channels * columns,
         .loads = channels + columns,
     };
-    if (s->border == EDGE)
+    if (s->edge)
         *(s->isa->mask_registers ? &b.masks : &b.others) = 2; /* the mask, and what it is made from */
     return b;
 }
@@ -113,44 +101,38 @@ bool spec_fits(const spec *s)
     return budget_registers(&b) <= s->isa->registers && b.masks <= s->isa->mask_registers;
 }
 
-int spec_max_skip(const spec *s)
+/*
+ * gcc 12 and clang 14 keep a loop body of several taps free of spills only with registers to spare (2x14 at 96 %, 4x3
+ * of AVX2 at 81 % of peak); a body of one tap in a loop over taps is always clean, and as fast.
+ */
+static bool unrolls(const spec *s)
 {
-    return s->taps.kernel_width / 2;
+    const budget b = spec_budget(s);
+    return s->taps.kernel_width <= 1 ||
+           budget_registers(&b) + (s->taps.kernel_width == 3 ? 3 : 8) <= s->isa->registers;
 }
 
-/* Borders of one column without a branch: where guards inside an unrolled tile would make it spill. */
-static bool has_straight_borders(const spec *s)
+spec spec_called(spec tile)
 {
-    return s->family == FAMILY_K && spec_max_skip(s) == 1 && s->isa->registers == 16;
-}
-
-spec spec_at(spec interior, border border)
-{
-    interior.border = has_straight_borders(&interior) ? border : EDGE;
-    if (interior.family == FAMILY_W)
-        interior.taps = (tap_row){0, 0}; /* masks cost more than a loop over taps: one edge tile serves all */
-    return interior;
+    if (tile.edge || !unrolls(&tile))
+        tile.taps = (tap_row){0, tile.family == FAMILY_W ? 0 : tile.taps.stride};
+    return tile;
 }
 
 bool spec_generated(const spec *s)
 {
-    if (s->border == INTERIOR)
-        return true;
-    if (s->family == FAMILY_W)
-        return s->border == EDGE && s->tile.columns == 1 && s->taps.kernel_width == 0;
-    if (s->border != EDGE)
-        return has_straight_borders(s);
-    return s->taps.kernel_width == 0 || (spec_max_skip(s) > 0 && !has_straight_borders(s));
+    if (!s->edge)
+        return unrolls(s);
+    return s->taps.kernel_width == 0 && (s->family == FAMILY_K || s->tile.columns == 1);
 }
 
 void spec_name(const spec *s, char *name, size_t size)
 {
-    static const char *const borders[BORDER_COUNT] = {"", "_edge", "_left", "_right", "_both"};
     char width[8] = "any", stride[8] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
     if (s->taps.stride)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);
     snprintf(name, size, "conv2d_f32_nchw_kw%s_s%s__%s_%s%dx%d%s", width, stride, s->isa->name,
-             s->family == FAMILY_W ? "w" : "k", s->tile.channels, s->tile.columns, borders[s->border]);
+             s->family == FAMILY_W ? "w" : "k", s->tile.channels, s->tile.columns, s->edge ? "_edge" : "");
 }

@@ -43,6 +43,13 @@ void block_else(writer *w)
     w->depth++;
 }
 
+void block_else_if(writer *w, const char *condition)
+{
+    w->depth--;
+    line(w, "} else if (%s) {", condition);
+    w->depth++;
+}
+
 void block_end(writer *w)
 {
     block_end_with(w, "");

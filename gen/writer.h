@@ -19,6 +19,7 @@ PRINTF_LIKE void block_begin(writer *w, const char *format, ...);
 /* A block of its own. */
 void scope_begin(writer *w);
 void block_else(writer *w);
+void block_else_if(writer *w, const char *condition);
 void block_end(writer *w);
 /* Closes the block with text behind the brace. */
 void block_end_with(writer *w, const char *text);

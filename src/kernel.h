@@ -53,10 +53,7 @@ typedef struct conv2d_tile {
     uint32_t partial;
     uint32_t store_mask;             /* W, edge: the lanes that are wanted */
 
-    /* K, edge, unrolled taps: so many columns of the first output's taps lie left of the input, and so many of the
-     * last output's right of it. */
-    ptrdiff_t skip_left, skip_right;
-    /* K, edge, looped taps: the first output's column at kernel column 0, its growth per output and per kernel column,
+    /* K, edge: the first output's column at kernel column 0, its growth per output and per kernel column,
      * and the columns there are. */
     ptrdiff_t column, column_step, column_tap_step, in_width;
 
@@ -72,16 +69,12 @@ typedef struct conv2d_tile {
 
 typedef void conv2d_tile_fn(const conv2d_tile *tile);
 
-/* Which sides of the input the taps of a tile reach beyond. */
-typedef enum conv2d_sides { CONV2D_INTERIOR, CONV2D_LEFT, CONV2D_RIGHT, CONV2D_BOTH } conv2d_sides;
-
-/* A tile that was generated, as one element of a kernel's set.  variant[] has one function for each of conv2d_sides,
- * often the same one for several; NULL where there is none: in K for one kernel column, which reaches beyond nothing,
- * in W for tiles of more than one vector of columns. */
+/* A tile that was generated, as one element of a kernel's set.  edge is for tiles whose taps may lie outside the input;
+ * W has it for one vector of columns only, and there it also serves the end of a row. */
 typedef struct conv2d_tile_row {
     uint8_t channels;                /* W: output channels.  K: vectors of output channels */
     uint8_t columns;                 /* W: vectors of output columns.  K: output columns */
-    conv2d_tile_fn *variant[4];
+    conv2d_tile_fn *interior, *edge;
 } conv2d_tile_row;
 
 /* Stores a K tile, [column][tile_channels], as NCHW rows: `channels` rows of `columns` floats, activated. */

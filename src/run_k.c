@@ -40,17 +40,14 @@ static k_piece piece_at(const k_run *run, size_t index)
     return (k_piece){row, first, piece_begin(piece + 1, run->p->out_width, run->per_row) - first};
 }
 
-/* How far the tile's taps reach beyond the input's sides. */
-static conv2d_sides set_sides(k_run *run, const k_piece *piece)
+/* Sets where the piece's taps begin; whether some of them lie outside the input. */
+static bool set_columns(k_run *run, const k_piece *piece)
 {
     const problem *p = run->p;
-    const ptrdiff_t left = (ptrdiff_t)p->pad_left - (ptrdiff_t)(piece->first * p->stride_w);
-    const ptrdiff_t last_tap = (ptrdiff_t)((piece->columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w);
-    const ptrdiff_t right = last_tap - left - ((ptrdiff_t)p->in_width - 1);
-    run->tile.skip_left = left > 0 ? left : 0;
-    run->tile.skip_right = right > 0 ? right : 0;
-    run->tile.column = -left;
-    return (left > 0 ? CONV2D_LEFT : 0) | (right > 0 ? CONV2D_RIGHT : 0);
+    const ptrdiff_t first = (ptrdiff_t)(piece->first * p->stride_w) - (ptrdiff_t)p->pad_left;
+    const size_t reach = (piece->columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
+    run->tile.column = first;
+    return first < 0 || first + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width;
 }
 
 /* Input channels [begin, end) of one tile. */
@@ -60,7 +57,7 @@ static void run_tile(k_run *run, const k_position *at, const k_piece *piece, flo
     const size_t kernel_row = set_kernel_rows(&run->tile, p, piece->row);
     const ptrdiff_t y = (ptrdiff_t)(piece->row * p->stride_h + kernel_row * p->dilation_h) - (ptrdiff_t)p->pad_top;
     const conv2d_tile_row *tile = run->grid.tile[at->vectors][piece->columns];
-    const conv2d_sides sides = set_sides(run, piece);
+    const bool edge = set_columns(run, piece);
     run->tile.in = at->in + (ptrdiff_t)begin * p->in.channel + y * p->in.row + run->tile.column;
     run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc) +
                         (begin * p->kernel_height + kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
@@ -68,7 +65,7 @@ static void run_tile(k_run *run, const k_position *at, const k_piece *piece, flo
     run->tile.in_channels = run->tile.kernel_rows ? end - begin : 0;
     run->tile.accumulate = begin > 0;
     run->tile.out = sums;
-    tile->variant[sides](&run->tile);
+    (edge ? tile->edge : tile->interior)(&run->tile);
 }
 
 /* Tiles from `begin` on whose outputs follow each other in memory and fit in the buffer; returns the end of them. */

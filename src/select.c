@@ -4,13 +4,6 @@
 
 #include "plan.h"
 
-/* What the last output's last tap overhangs on the right. */
-static ptrdiff_t right_overhang(const problem *p)
-{
-    const size_t last = (p->out_width - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
-    return (ptrdiff_t)last - (ptrdiff_t)p->pad_left - ((ptrdiff_t)p->in_width - 1);
-}
-
 static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->stride_w && kernel->stride_w != p->stride_w)
@@ -40,10 +33,6 @@ const char *kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
         return "the stride exceeds 16";
     if (kernel->family == CONV2D_FAMILY_W && !scratch_fits(p, kernel))
         return "its workspace would be too large";
-    const ptrdiff_t half = kernel->kernel_width / 2;
-    if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width &&
-        ((ptrdiff_t)p->pad_left > half || right_overhang(p) > half))
-        return "the padding exceeds half the kernel width";
     return NULL;
 }
 

@@ -22,7 +22,7 @@ from disassembly import memory_operand, read_functions  # noqa: E402
 
 FLAGS = ['-std=c11', '-fPIC', '-ffp-contract=off', '-fno-math-errno']
 SKIPPED = 77
-TILE = re.compile(r'^conv2d_f32_.*_kw(\d+|any)_.*__(avx2|avx512)_[a-z](\d+)x(\d+)(_edge)?$')
+TILE = re.compile(r'^conv2d_f32_.*_kw(\d+|any)_.*__(avx2|avx512)_[a-z](\d+)x(\d+)(_\w+)?$')
 ISA = re.compile(r'avx512|avx2')
 WIDTH = {'avx2': 'ymm', 'avx512': 'zmm'}
 COLUMNS = ['kernel', 'vector registers', 'bytes', 'multiply-adds', 'vector loads', 'broadcasts', 'embedded broadcasts',
@@ -65,11 +65,11 @@ def kind_of(instruction):
 def callee(function, instruction):
     """What a call or a jump out of the function leads to, else None."""
     opcode, operands = instruction.opcode, instruction.operands
+    where = re.sub(r'-0x\w+$', '', instruction.relocation or operands[0]) if operands else ''
     if opcode.startswith('call') or instruction.address in function.indirect_exits:
-        return re.sub(r'-0x\w+$', '', instruction.relocation or operands[0])
-    if not opcode.startswith('j') or operands[0].startswith('*') or function.target(instruction) is not None:
+        return where
+    if not opcode.startswith('j') or where.startswith('*') or function.target(instruction) is not None:
         return None
-    where = instruction.relocation or operands[0]
     return None if where.startswith('.text') or function.name + '.cold' in where else where
 
 
@@ -109,7 +109,7 @@ def check_tile(tile):
 
 def check_promise(tile, loop):
     """A pass of the loop is all unrolled taps times the tile, or several such where compilers unroll further.  Not so
-    in edges: their taps have guards, and compilers copy or merge the paths."""
+    in variants for edges: they leave taps out, or guard them, and compilers copy or merge the paths."""
     if tile.promise:
         fmas = sum(map(is_fma, loop))
         taps, _, channels, columns, edge = tile.promise.groups()
