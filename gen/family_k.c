@@ -18,7 +18,7 @@ static void emit_setup(writer *w, const spec *s)
     if (!s->taps.kernel_width) {
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
         line(w, "const size_t kernel_width = tile->kernel_width;");
-        if (s->edge) {
+        if (s->border == EDGE) {
             line(w, "const ptrdiff_t column_step = tile->column_step, in_width = tile->in_width;");
             line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
         }
@@ -39,31 +39,34 @@ static void emit_start(writer *w, const spec *s)
     block_end(w);
 }
 
-static void emit_weights(writer *w, const spec *s)
+static void emit_weights(writer *w, const spec *s, int tap)
 {
-    line(w, "const %s weight0 = %s_loadu_ps(weights);", s->isa->vector, s->isa->prefix);
+    line(w, "const %s weight0 = %s_loadu_ps(weights + %d);", s->isa->vector, s->isa->prefix, tap * 16);
     for (int v = 1; v < s->tile.channels; v++)
-        line(w, "const %s weight%d = %s_loadu_ps(weights + vector%d);", s->isa->vector, v, s->isa->prefix, v);
+        line(w, "const %s weight%d = %s_loadu_ps(weights + vector%d + %d);", s->isa->vector, v, s->isa->prefix, v,
+             tap * 16);
 }
 
-static void emit_pixel(writer *w, const spec *s, int pixel)
+static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
 {
     char address[48];
     if (s->taps.stride)
-        snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride);
+        snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride + tap);
     else
         snprintf(address, sizeof address, "taps[%d * pixel_pitch]", pixel);
     scope_begin(w);
     line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
     for (int v = 0; v < s->tile.channels; v++)
         line(w, "acc%d_%d = %s_fmadd_ps(in0, weight%d, acc%d_%d);", v, pixel, s->isa->prefix, v, v, pixel);
+    if (s->taps.kernel_width > 1)
+        line(w, "USE(in0);");
     block_end(w);
 }
 
 static void emit_pixels(writer *w, const spec *s, int first, int last)
 {
     for (int p = first; p <= last; p++)
-        emit_pixel(w, s, p);
+        emit_pixel(w, s, 0, p);
 }
 
 /*
@@ -84,30 +87,50 @@ static void emit_edge_pixels(writer *w, const spec *s)
     block_else(w);
     for (int p = 0; p <= last; p++) {
         block_begin(w, "if ((size_t)(column + %d * column_step) < (size_t)in_width)", p);
-        emit_pixel(w, s, p);
+        emit_pixel(w, s, 0, p);
         block_end(w);
     }
     block_end(w);
     line(w, "column += tile->column_tap_step;");
 }
 
-static void emit_only_tap(writer *w, const spec *s)
+/* Whether a border tile leaves the tap of an output column out: it falls on the column of padding. */
+static bool on_padding(const spec *s, int tap, int pixel)
 {
-    line(w, "OPAQUE(taps);");
-    emit_weights(w, s);
-    emit_pixels(w, s, 0, s->tile.columns - 1);
-    line(w, "weights += 16;");
+    const int from_left = pixel * s->taps.stride + tap;
+    const int from_right = (s->tile.columns - 1 - pixel) * s->taps.stride + s->taps.kernel_width - 1 - tap;
+    const bool left = s->border == LEFT || s->border == BOTH, right = s->border == RIGHT || s->border == BOTH;
+    return (left && from_left < 1) || (right && from_right < 1);
+}
+
+static void emit_unrolled_taps(writer *w, const spec *s)
+{
+    const int last = s->tile.columns - 1;
+    for (int tap = 0; tap < s->taps.kernel_width; tap++) {
+        if (last == 0 && on_padding(s, tap, 0))
+            continue;
+        line(w, "OPAQUE(taps);");
+        scope_begin(w);
+        emit_weights(w, s, tap);
+        for (int p = 0; p <= last; p++)
+            if (!on_padding(s, tap, p))
+                emit_pixel(w, s, tap, p);
+        for (int v = 0; s->taps.kernel_width > 1 && v < s->tile.channels; v++)
+            line(w, "USE(weight%d);", v);
+        block_end(w);
+    }
+    line(w, "weights += %d;", s->taps.kernel_width * 16);
 }
 
 static void emit_looped_taps(writer *w, const spec *s)
 {
     line(w, "size_t kernel_column = kernel_width;");
-    if (s->edge)
+    if (s->border == EDGE)
         line(w, "ptrdiff_t column = tile->column;");
     block_begin(w, "do");
     line(w, "OPAQUE(taps);");
-    emit_weights(w, s);
-    if (s->edge)
+    emit_weights(w, s, 0);
+    if (s->border == EDGE)
         emit_edge_pixels(w, s);
     else
         emit_pixels(w, s, 0, s->tile.columns - 1);
@@ -124,7 +147,7 @@ static void emit_channels(writer *w, const spec *s)
     block_begin(w, "do");
     line(w, "const float *taps = row;");
     if (s->taps.kernel_width)
-        emit_only_tap(w, s);
+        emit_unrolled_taps(w, s);
     else
         emit_looped_taps(w, s);
     line(w, "row += in_row_pitch;");

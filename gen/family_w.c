@@ -26,7 +26,7 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const ptrdiff_t *tap_offset = tile->tap_offset;");
         line(w, "const size_t kernel_width = tile->kernel_width;");
     }
-    if (s->edge)
+    if (s->border == EDGE)
         line(w, "const uint32_t partial = tile->partial;");
 }
 
@@ -42,7 +42,7 @@ static void emit_start(writer *w, const spec *s)
     line(w, "const float *sums = tile->out;");
     for (int k = 0; k < s->tile.channels; k++) {
         for (int v = 0; v < s->tile.columns; v++)
-            if (!s->edge)
+            if (s->border == INTERIOR)
                 line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", k, v, s->isa->prefix, v * s->isa->lanes);
             else if (s->isa->mask_registers)
                 line(w, "acc%d_0 = _mm512_maskz_loadu_ps((__mmask16)tile->store_mask, sums);", k);
@@ -137,7 +137,7 @@ static void emit_edge_tap(writer *w, const spec *s, int tap)
 static void emit_tap(writer *w, const spec *s, int tap)
 {
     scope_begin(w);
-    if (s->edge) {
+    if (s->border == EDGE) {
         emit_edge_tap(w, s, tap);
     } else {
         emit_loads(w, s, tap);
@@ -194,11 +194,11 @@ static void emit_channels(writer *w, const spec *s)
 static void emit_stores(writer *w, const spec *s)
 {
     line(w, "float *out = tile->out;");
-    if (s->edge)
+    if (s->border == EDGE)
         line(w, "const uint32_t store_mask = tile->store_mask;");
     for (int k = 0; k < s->tile.channels; k++) {
         for (int v = 0; v < s->tile.columns; v++)
-            if (!s->edge)
+            if (s->border == INTERIOR)
                 line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * s->isa->lanes, k, v);
             else if (s->isa->mask_registers)
                 line(w, "_mm512_mask_storeu_ps(out, (__mmask16)store_mask, acc%d_0);", k);

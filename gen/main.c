@@ -17,8 +17,8 @@ static void visit_set(const tile_set *set, visit_fn *visit, writer *w)
 {
     for (size_t t = 0; t < set->tap_count; t++)
         for (size_t i = 0; i < set->tile_count; i++)
-            for (int edge = 0; edge < 2; edge++) {
-                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], edge};
+            for (int b = INTERIOR; b < BORDER_COUNT; b++) {
+                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b};
                 if (!spec_generated(&s))
                     continue;
                 if (!spec_fits(&s)) {

@@ -44,12 +44,16 @@ typedef struct tile_set {
     size_t tile_count;
 } tile_set;
 
+/* Where a tile lies.  EDGE finds out at run time which taps lie outside the input; LEFT, RIGHT and BOTH, of K with 3
+ * unrolled kernel columns, leave out those on one column of padding. */
+typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, BORDER_COUNT } border;
+
 typedef struct spec {
     family family;
     const isa_row *isa;
     tap_row taps;
     tile_row tile;
-    bool edge;                   /* taps may lie outside the input */
+    border border;
 } spec;
 
 /* Registers and instructions of a spec's innermost tap. */
@@ -69,10 +73,10 @@ int budget_registers(const budget *b);
 bool spec_fits(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);
-/* The spec of the function that a kernel calls for a tile: looped taps serve where unrolled ones do not exist. */
-spec spec_called(spec tile);
+/* The spec of the function that a kernel of these taps calls for a tile in this place (INTERIOR, LEFT, RIGHT or BOTH). */
+spec spec_called(spec tile, border border);
 
-/* The name of the kernel, or of the tile with "_edge" appended. */
+/* The name of the kernel, or of the tile with its border appended. */
 void spec_name(const spec *s, char *name, size_t size);
 enum { SPEC_NAME_SIZE = 64 };
 

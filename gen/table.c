@@ -2,9 +2,9 @@
 /* The dispatch table: one row per main tile and tap row, each with all tiles that it may use. */
 #include "emit.h"
 
-static spec make_spec(const tile_set *set, const tap_row *taps, const tile_row *tile, bool edge)
+static spec interior_spec(const tile_set *set, const tap_row *taps, const tile_row *tile)
 {
-    return (spec){set->family, set->isa, *taps, *tile, edge};
+    return (spec){set->family, set->isa, *taps, *tile, INTERIOR};
 }
 
 static void emit_tile_name(writer *w, const spec *s, const char *format)
@@ -27,18 +27,21 @@ static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
     tiles_name(set, taps, name, sizeof name);
     block_begin(w, "static const conv2d_tile_row %s[] =", name);
     for (size_t i = 0; i < set->tile_count; i++) {
-        const spec interior = spec_called(make_spec(set, taps, &set->tiles[i], false));
-        const spec edge = spec_called(make_spec(set, taps, &set->tiles[i], true));
+        const spec tile = interior_spec(set, taps, &set->tiles[i]);
+        const spec interior = spec_called(tile, INTERIOR), left = spec_called(tile, LEFT);
+        const spec right = spec_called(tile, RIGHT), both = spec_called(tile, BOTH);
         line(w, "{%d, %d,", set->tiles[i].channels, set->tiles[i].columns);
-        emit_tile_name(w, &interior, " %s,");
-        emit_tile_name(w, &edge, " %s},");
+        emit_tile_name(w, &interior, " {%s,");
+        emit_tile_name(w, &left, "  %s,");
+        emit_tile_name(w, &right, "  %s,");
+        emit_tile_name(w, &both, "  %s}},");
     }
     block_end_with(w, ";");
 }
 
 static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps, const tile_row *tile)
 {
-    const spec s = make_spec(set, taps, tile, false);
+    const spec s = interior_spec(set, taps, tile);
     const budget b = spec_budget(&s);
     char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], store[SPEC_NAME_SIZE] = "NULL";
     spec_name(&s, name, sizeof name);

@@ -69,12 +69,15 @@ typedef struct conv2d_tile {
 
 typedef void conv2d_tile_fn(const conv2d_tile *tile);
 
-/* A tile that was generated, as one element of a kernel's set.  edge is for tiles whose taps may lie outside the input;
- * W has it for one vector of columns only, and there it also serves the end of a row. */
+/* Beyond which sides of the input taps of a tile reach. */
+enum { CONV2D_INTERIOR = 0, CONV2D_LEFT = 1, CONV2D_RIGHT = 2, CONV2D_BOTH = CONV2D_LEFT | CONV2D_RIGHT };
+
+/* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides;
+ * W has one for all sides, for one vector of columns, and it also serves the end of a row. */
 typedef struct conv2d_tile_row {
     uint8_t channels;                /* W: output channels.  K: vectors of output channels */
     uint8_t columns;                 /* W: vectors of output columns.  K: output columns */
-    conv2d_tile_fn *interior, *edge;
+    conv2d_tile_fn *variant[4];
 } conv2d_tile_row;
 
 /* Stores a K tile, [column][tile_channels], as NCHW rows: `channels` rows of `columns` floats, activated. */

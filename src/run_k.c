@@ -40,14 +40,14 @@ static k_piece piece_at(const k_run *run, size_t index)
     return (k_piece){row, first, piece_begin(piece + 1, run->p->out_width, run->per_row) - first};
 }
 
-/* Sets where the piece's taps begin; whether some of them lie outside the input. */
-static bool set_columns(k_run *run, const k_piece *piece)
+/* Sets where the piece's taps begin; returns the sides of the input beyond which they reach. */
+static int set_columns(k_run *run, const k_piece *piece)
 {
     const problem *p = run->p;
     const ptrdiff_t first = (ptrdiff_t)(piece->first * p->stride_w) - (ptrdiff_t)p->pad_left;
     const size_t reach = (piece->columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
     run->tile.column = first;
-    return first < 0 || first + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width;
+    return (first < 0 ? CONV2D_LEFT : 0) | (first + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width ? CONV2D_RIGHT : 0);
 }
 
 /* Input channels [begin, end) of one tile. */
@@ -57,7 +57,7 @@ static void run_tile(k_run *run, const k_position *at, const k_piece *piece, flo
     const size_t kernel_row = set_kernel_rows(&run->tile, p, piece->row);
     const ptrdiff_t y = (ptrdiff_t)(piece->row * p->stride_h + kernel_row * p->dilation_h) - (ptrdiff_t)p->pad_top;
     const conv2d_tile_row *tile = run->grid.tile[at->vectors][piece->columns];
-    const bool edge = set_columns(run, piece);
+    const int sides = set_columns(run, piece);
     run->tile.in = at->in + (ptrdiff_t)begin * p->in.channel + y * p->in.row + run->tile.column;
     run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc) +
                         (begin * p->kernel_height + kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
@@ -65,7 +65,7 @@ static void run_tile(k_run *run, const k_position *at, const k_piece *piece, flo
     run->tile.in_channels = run->tile.kernel_rows ? end - begin : 0;
     run->tile.accumulate = begin > 0;
     run->tile.out = sums;
-    (edge ? tile->edge : tile->interior)(&run->tile);
+    tile->variant[sides](&run->tile);
 }
 
 /* Tiles from `begin` on whose outputs follow each other in memory and fit in the buffer; returns the end of them. */

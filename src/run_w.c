@@ -98,7 +98,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channe
         run->tile.in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch + vector * run->lanes;
         run->tile.out = out + vector * run->lanes;
         run->tile.prefetch_out = run->tile.out + width * run->lanes;
-        (at->edge ? row->edge : row->interior)(&run->tile);
+        row->variant[at->edge ? CONV2D_BOTH : CONV2D_INTERIOR](&run->tile);
         vector += width;
     }
 }

@@ -4,6 +4,13 @@
 
 #include "plan.h"
 
+/* How many columns the last output's last tap reaches beyond the input. */
+static ptrdiff_t right_overhang(const problem *p)
+{
+    const size_t last = (p->out_width - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
+    return (ptrdiff_t)last - (ptrdiff_t)p->pad_left - ((ptrdiff_t)p->in_width - 1);
+}
+
 static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->stride_w && kernel->stride_w != p->stride_w)
@@ -33,6 +40,8 @@ const char *kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
         return "the stride exceeds 16";
     if (kernel->family == CONV2D_FAMILY_W && !scratch_fits(p, kernel))
         return "its workspace would be too large";
+    if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width > 1 && (p->pad_left > 1 || right_overhang(p) > 1))
+        return "made for at most one column of padding";
     return NULL;
 }
 

@@ -31,7 +31,7 @@ static inline size_t widest_channels(const tile_grid *grid, size_t limit, size_t
 static inline size_t widest_edge(const tile_grid *grid, size_t limit)
 {
     size_t channels = min_size(limit, MAX_TILE_CHANNELS);
-    while (channels > 1 && !(grid->tile[channels][1] && grid->tile[channels][1]->edge))
+    while (channels > 1 && !(grid->tile[channels][1] && grid->tile[channels][1]->variant[CONV2D_BOTH]))
         channels--;
     return channels;
 }
