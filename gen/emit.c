@@ -2,17 +2,18 @@
 /* What all families share: file prelude, function heads, activations. */
 #include "emit.h"
 
+/* `unused`: the K family stores only, and clang warns. */
 static void emit_avx2_helpers(writer *w)
 {
+    line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
     line(w, "/* A lane's bit in a mask, and the mask as the vector that loads and blends take. */");
-    block_begin(w, "static inline __attribute__((always_inline)) TARGET __m256i lanes_of(uint32_t mask)");
+    block_begin(w, "HELPER __m256i lanes_of(uint32_t mask)");
     line(w, "const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);");
     line(w, "return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)mask), bit), bit);");
     block_end(w);
     blank(w);
     line(w, "/* The first lanes of x, as many as mask has bits.  vmaskmovps stores are slow on AMD. */");
-    block_begin(w, "static inline __attribute__((always_inline)) TARGET void store_first(float *out, __m256 x, "
-                   "uint32_t mask)");
+    block_begin(w, "HELPER void store_first(float *out, __m256 x, uint32_t mask)");
     block_begin(w, "if (mask == 0xff)");
     line(w, "_mm256_storeu_ps(out, x);");
     line(w, "return;");
@@ -44,14 +45,18 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
     line(w, "#include \"kernels.h\"");
     blank(w);
     line(w, "#define TARGET __attribute__((target(\"%s\")))", isa->target);
-    line(w, "/* Hides where a pointer comes from: gcc 12 and clang 14 otherwise keep the broadcasts of one tap for the");
+    line(w,
+         "/* Hides where a pointer comes from: gcc 12 and clang 14 otherwise keep the broadcasts of one tap for the");
     line(w, " * next and spill (2x14 at 72 %% and 85 %% of peak instead of 99 %%). */");
     line(w, "#define OPAQUE(pointer) __asm__(\"\" : \"+r\"(pointer))");
-    line(w, "/* Keeps a loaded vector in its register: gcc 12 otherwise folds the load into each of its few FMAs (60 %% of");
+    line(w, "/* Keeps a loaded vector in its register: gcc 12 otherwise folds the load into each of its few FMAs (60 "
+            "%% of");
     line(w, " * peak instead of 99 %%). */");
     line(w, "#define KEEP(vector) __asm__(\"\" : \"%s\"(vector))", isa->constraint);
-    line(w, "/* Makes an operand live on behind its FMAs: gcc 12 otherwise lets the last one write into its register, so");
-    line(w, " * that accumulators change places, and with all registers in use one of them goes over the stack (a store and");
+    line(w,
+         "/* Makes an operand live on behind its FMAs: gcc 12 otherwise lets the last one write into its register, so");
+    line(w, " * that accumulators change places, and with all registers in use one of them goes over the stack (a "
+            "store and");
     line(w, " * a load in the FMA chain: AVX2 2x6 at 82 %% instead of 99 %%). */");
     line(w, "#define USE(vector) __asm__(\"\" : : \"%s\"(vector))", isa->constraint + 1);
     blank(w);
@@ -87,7 +92,8 @@ void emit_tile(writer *w, const spec *s)
 }
 
 /* max(limit, x) and min(limit, x) return x when x is NaN or both are zeros: the operand order is the contract. */
-static void emit_clamp(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context)
+static void emit_clamp(writer *w, const isa_row *isa, const char *source, int count, vector_name *name,
+                       const void *context)
 {
     char x[16];
     block_begin(w, "if (%s->activation == CONV2D_CLAMP)", source);
@@ -100,7 +106,8 @@ static void emit_clamp(writer *w, const isa_row *isa, const char *source, int co
     block_end(w);
 }
 
-static void emit_leaky(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context)
+static void emit_leaky(writer *w, const isa_row *isa, const char *source, int count, vector_name *name,
+                       const void *context)
 {
     char x[16];
     block_begin(w, "if (%s->activation == CONV2D_LEAKY_RELU)", source);
@@ -118,7 +125,8 @@ static void emit_leaky(writer *w, const isa_row *isa, const char *source, int co
     block_end(w);
 }
 
-void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context)
+void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name,
+                     const void *context)
 {
     emit_clamp(w, isa, source, count, name, context);
     emit_leaky(w, isa, source, count, name, context);

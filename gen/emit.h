@@ -21,7 +21,8 @@ void store_name(const isa_row *isa, char *name, size_t size);
 
 /* Applies the activation of `source` to `count` vectors; name(i) formats the i-th variable. */
 typedef void vector_name(int index, const void *context, char *name, size_t size);
-void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context);
+void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name,
+                     const void *context);
 
 /* Declarations of every tile, the tile rows, and the dispatch rows. */
 void emit_table(writer *w);

@@ -39,6 +39,13 @@ static void emit_start(writer *w, const spec *s)
     block_end(w);
 }
 
+/* Operands are made to live on between several taps, where a register is left for it (not so in AVX2's 3x4). */
+static bool uses_operands(const spec *s)
+{
+    const budget b = spec_budget(s);
+    return s->taps.kernel_width > 1 && budget_registers(&b) < s->isa->registers;
+}
+
 static void emit_weights(writer *w, const spec *s, int tap)
 {
     line(w, "const %s weight0 = %s_loadu_ps(weights + %d);", s->isa->vector, s->isa->prefix, tap * 16);
@@ -58,7 +65,7 @@ static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
     line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
     for (int v = 0; v < s->tile.channels; v++)
         line(w, "acc%d_%d = %s_fmadd_ps(in0, weight%d, acc%d_%d);", v, pixel, s->isa->prefix, v, v, pixel);
-    if (s->taps.kernel_width > 1)
+    if (uses_operands(s))
         line(w, "USE(in0);");
     block_end(w);
 }
@@ -115,7 +122,7 @@ static void emit_unrolled_taps(writer *w, const spec *s)
         for (int p = 0; p <= last; p++)
             if (!on_padding(s, tap, p))
                 emit_pixel(w, s, tap, p);
-        for (int v = 0; s->taps.kernel_width > 1 && v < s->tile.channels; v++)
+        for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
             line(w, "USE(weight%d);", v);
         block_end(w);
     }

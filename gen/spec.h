@@ -10,28 +10,28 @@
 #include <stddef.h>
 
 typedef struct isa_row {
-    const char *name;            /* as in kernel names */
-    const char *level;           /* of enum conv2d_isa */
-    const char *target;          /* of the target attribute; prfchw, or __builtin_prefetch(p, 1) would become a read */
-    const char *vector;          /* type */
-    const char *prefix;          /* of the intrinsics */
-    const char *constraint;      /* of a vector register in an asm statement */
+    const char *name;       /* as in kernel names */
+    const char *level;      /* of enum conv2d_isa */
+    const char *target;     /* of the target attribute; prfchw, or __builtin_prefetch(p, 1) would become a read */
+    const char *vector;     /* type */
+    const char *prefix;     /* of the intrinsics */
+    const char *constraint; /* of a vector register in an asm statement */
     int lanes, registers;
-    int mask_registers;          /* 0: masks are vectors, merged by blending */
-    bool embedded_broadcast;     /* an FMA can broadcast its memory operand */
+    int mask_registers;      /* 0: masks are vectors, merged by blending */
+    bool embedded_broadcast; /* an FMA can broadcast its memory operand */
 } isa_row;
 
 typedef enum family { FAMILY_W, FAMILY_K } family;
 
 typedef struct tap_row {
-    int kernel_width;            /* unrolled kernel columns; 0: a loop over any number */
-    int stride;                  /* along the row; 0: any */
+    int kernel_width; /* unrolled kernel columns; 0: a loop over any number */
+    int stride;       /* along the row; 0: any */
 } tap_row;
 
 typedef struct tile_row {
-    int channels;                /* W: output channels.  K: vectors of output channels */
-    int columns;                 /* W: vectors of output columns.  K: output columns */
-    bool main;                   /* a kernel of its own in the dispatch table; the others serve remainders */
+    int channels; /* W: output channels.  K: vectors of output channels */
+    int columns;  /* W: vectors of output columns.  K: output columns */
+    bool main;    /* a kernel of its own in the dispatch table; the others serve remainders */
 } tile_row;
 
 /* One family on one ISA: all pairs of its rows are generated. */
@@ -58,9 +58,9 @@ typedef struct spec {
 
 /* Registers and instructions of a spec's innermost tap. */
 typedef struct budget {
-    int accumulators, inputs, weights, others;  /* vector registers */
-    int masks;                                  /* mask registers */
-    int fmas, loads;                            /* vector instructions a tap; an embedded broadcast is a load */
+    int accumulators, inputs, weights, others; /* vector registers */
+    int masks;                                 /* mask registers */
+    int fmas, loads;                           /* vector instructions a tap; an embedded broadcast is a load */
 } budget;
 
 extern const isa_row isa_avx2, isa_avx512;
@@ -73,7 +73,7 @@ int budget_registers(const budget *b);
 bool spec_fits(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);
-/* The spec of the function that a kernel of these taps calls for a tile in this place (INTERIOR, LEFT, RIGHT or BOTH). */
+/* The spec of the function that a kernel of these taps calls for a tile at INTERIOR, LEFT, RIGHT or BOTH. */
 spec spec_called(spec tile, border border);
 
 /* The name of the kernel, or of the tile with its border appended. */

@@ -18,36 +18,27 @@ static const tap_row k_taps[] = {{1, 1}, {1, 2}, {3, 1}, {3, 2}, {0, 1}, {0, 2},
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
 static const tile_row w_avx512[] = {
-    {16, 1, true},
-    {12, 2, false}, {12, 1, false},
-    {8, 3, true}, {8, 2, false}, {8, 1, false},
-    {7, 3, false}, {7, 1, false},
-    {6, 4, false}, {6, 1, false},
-    {5, 5, false}, {5, 1, false},
-    {4, 6, false}, {4, 3, false}, {4, 1, false},
-    {3, 6, false}, {3, 3, false}, {3, 1, false},
-    {2, 8, false}, {2, 4, false}, {2, 1, false},
-    {1, 8, false}, {1, 4, false}, {1, 1, false},
+    {16, 1, true}, {12, 2, false}, {12, 1, false}, {8, 3, true},  {8, 2, false}, {8, 1, false},
+    {7, 3, false}, {7, 1, false},  {6, 4, false},  {6, 1, false}, {5, 5, false}, {5, 1, false},
+    {4, 6, false}, {4, 3, false},  {4, 1, false},  {3, 6, false}, {3, 3, false}, {3, 1, false},
+    {2, 8, false}, {2, 4, false},  {2, 1, false},  {1, 8, false}, {1, 4, false}, {1, 1, false},
 };
 static const tile_row w_avx2[] = {
-    {8, 1, false},
-    {4, 3, true}, {4, 2, false}, {4, 1, false},
-    {3, 3, false}, {3, 1, false},
-    {2, 5, false}, {2, 3, false}, {2, 1, false},
-    {1, 7, false}, {1, 3, false}, {1, 1, false},
+    {8, 1, false}, {4, 3, true},  {4, 2, false}, {4, 1, false}, {3, 3, false}, {3, 1, false},
+    {2, 5, false}, {2, 3, false}, {2, 1, false}, {1, 7, false}, {1, 3, false}, {1, 1, false},
 };
 
 /* Every number of columns up to the widest, so that a row is cut into even pieces without waste. */
 static const tile_row k_avx512[] = {
-    {2, 14, true}, {2, 13, false}, {2, 12, false}, {2, 11, false}, {2, 10, false}, {2, 9, false}, {2, 8, false},
-    {2, 7, false}, {2, 6, false}, {2, 5, false}, {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false},
+    {2, 14, true},  {2, 13, false}, {2, 12, false}, {2, 11, false}, {2, 10, false}, {2, 9, false}, {2, 8, false},
+    {2, 7, false},  {2, 6, false},  {2, 5, false},  {2, 4, false},  {2, 3, false},  {2, 2, false}, {2, 1, false},
     {1, 14, false}, {1, 13, false}, {1, 12, false}, {1, 11, false}, {1, 10, false}, {1, 9, false}, {1, 8, false},
-    {1, 7, false}, {1, 6, false}, {1, 5, false}, {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
+    {1, 7, false},  {1, 6, false},  {1, 5, false},  {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
 };
 static const tile_row k_avx2[] = {
-    {3, 4, true}, {3, 3, false}, {3, 2, false}, {3, 1, false},
-    {2, 6, true}, {2, 5, false}, {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false},
-    {1, 6, false}, {1, 5, false}, {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
+    {3, 4, true},  {3, 3, false}, {3, 2, false}, {3, 1, false}, {2, 6, true},  {2, 5, false},
+    {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false}, {1, 6, false}, {1, 5, false},
+    {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
 };
 #define ROWS(a) a, sizeof a / sizeof a[0]
 const tile_set tile_sets[] = {

@@ -37,35 +37,35 @@ extern "C" {
 /* What a call can answer.  conv2d_status_string() gives the sentence, conv2d_explain() the field at fault. */
 typedef enum conv2d_status {
     CONV2D_OK = 0,
-    CONV2D_NULL_POINTER,     /* a required pointer is NULL */
-    CONV2D_INVALID,          /* a descriptor field has no meaning (groups that do not divide, kernel of size 0, ...) */
-    CONV2D_EMPTY_OUTPUT,     /* the dilated kernel is larger than the padded input */
-    CONV2D_OVERFLOW,         /* a size or an offset does not fit in ptrdiff_t */
-    CONV2D_UNSUPPORTED,      /* meaningful, but not built in this version */
-    CONV2D_UNKNOWN_KERNEL,   /* options->kernel names no kernel of this build */
-    CONV2D_KERNEL_MISMATCH,  /* the forced kernel cannot run this problem, or not on this CPU */
-    CONV2D_NO_MEMORY,        /* conv2d_f32 or conv2d_pool_create could not allocate */
-    CONV2D_NO_THREADS        /* conv2d_pool_create could not start its threads */
+    CONV2D_NULL_POINTER,    /* a required pointer is NULL */
+    CONV2D_INVALID,         /* a descriptor field has no meaning (groups that do not divide, kernel of size 0, ...) */
+    CONV2D_EMPTY_OUTPUT,    /* the dilated kernel is larger than the padded input */
+    CONV2D_OVERFLOW,        /* a size or an offset does not fit in ptrdiff_t */
+    CONV2D_UNSUPPORTED,     /* meaningful, but not built in this version */
+    CONV2D_UNKNOWN_KERNEL,  /* options->kernel names no kernel of this build */
+    CONV2D_KERNEL_MISMATCH, /* the forced kernel cannot run this problem, or not on this CPU */
+    CONV2D_NO_MEMORY,       /* conv2d_f32 or conv2d_pool_create could not allocate */
+    CONV2D_NO_THREADS       /* conv2d_pool_create could not start its threads */
 } conv2d_status;
 
 typedef enum conv2d_layout {
-    CONV2D_NCHW = 0,         /* [image][channel][row][column] */
-    CONV2D_NHWC              /* [image][row][column][channel]: not built yet, refused with CONV2D_UNSUPPORTED */
+    CONV2D_NCHW = 0, /* [image][channel][row][column] */
+    CONV2D_NHWC      /* [image][row][column][channel]: not built yet, refused with CONV2D_UNSUPPORTED */
 } conv2d_layout;
 
 typedef enum conv2d_weights_layout {
-    CONV2D_OIHW = 0,         /* [out_channel][in_channel / groups][kernel row][kernel column] */
-    CONV2D_OHWI,             /* [out_channel][kernel row][kernel column][in_channel / groups] */
-    CONV2D_HWIO              /* [kernel row][kernel column][in_channel / groups][out_channel] */
+    CONV2D_OIHW = 0, /* [out_channel][in_channel / groups][kernel row][kernel column] */
+    CONV2D_OHWI,     /* [out_channel][kernel row][kernel column][in_channel / groups] */
+    CONV2D_HWIO      /* [kernel row][kernel column][in_channel / groups][out_channel] */
 } conv2d_weights_layout;
 
 /* Applied to the finished sum x.  A NaN stays a NaN in all of them. */
 typedef enum conv2d_activation {
     CONV2D_NONE = 0,
-    CONV2D_RELU,             /* 0 > x ? 0 : x */
-    CONV2D_CLAMP,            /* y = act_a > x ? act_a : x;  act_b < y ? act_b : y */
-    CONV2D_LEAKY_RELU,       /* x < 0 ? act_a * x : x */
-    CONV2D_HARD_SWISH,       /* from here on: not built yet, refused with CONV2D_UNSUPPORTED */
+    CONV2D_RELU,       /* 0 > x ? 0 : x */
+    CONV2D_CLAMP,      /* y = act_a > x ? act_a : x;  act_b < y ? act_b : y */
+    CONV2D_LEAKY_RELU, /* x < 0 ? act_a * x : x */
+    CONV2D_HARD_SWISH, /* from here on: not built yet, refused with CONV2D_UNSUPPORTED */
     CONV2D_HARD_SIGMOID,
     CONV2D_SIGMOID,
     CONV2D_SILU,
@@ -76,38 +76,38 @@ typedef enum conv2d_activation {
 
 /* What to compute.  Zero-initialise, then set what differs; where noted, 0 means the default. */
 typedef struct conv2d_desc {
-    size_t batch;                           /* images; 0 means 1 (skip the call if you have no image) */
+    size_t batch; /* images; 0 means 1 (skip the call if you have no image) */
     size_t in_channels, in_height, in_width;
-    size_t out_channels;                    /* 0: the output is empty, every call succeeds and does nothing */
+    size_t out_channels; /* 0: the output is empty, every call succeeds and does nothing */
     size_t kernel_height, kernel_width;
-    size_t stride_h, stride_w;              /* 0 means 1 */
-    size_t dilation_h, dilation_w;          /* 0 means 1 */
-    size_t groups;                          /* 0 means 1; must divide in_channels and out_channels */
+    size_t stride_h, stride_w;     /* 0 means 1 */
+    size_t dilation_h, dilation_w; /* 0 means 1 */
+    size_t groups;                 /* 0 means 1; must divide in_channels and out_channels */
     size_t pad_top, pad_bottom, pad_left, pad_right;
     conv2d_layout in_layout, out_layout;
     conv2d_weights_layout weights_layout;
     /* Distances between images, then channels, then rows, so that a call can read a crop of a larger tensor or
      * write a channel slice of a concatenation.  0 means dense.  Never smaller than what they step over. */
     size_t in_pitch[3], out_pitch[3];
-    const float *bias;                      /* out_channels values, or NULL; a plan keeps only whether there is one */
-    const float *residual;                  /* not built yet: must be NULL */
+    const float *bias;     /* out_channels values, or NULL; a plan keeps only whether there is one */
+    const float *residual; /* not built yet: must be NULL */
     conv2d_activation activation;
-    float act_a, act_b;                     /* the activation's parameters; clamp needs act_a <= act_b */
+    float act_a, act_b; /* the activation's parameters; clamp needs act_a <= act_b */
 } conv2d_desc;
 
 /* The instruction sets, each containing those before it. */
 typedef enum conv2d_isa {
-    CONV2D_ISA_ANY = 0,                     /* as an upper bound: whatever the CPU has */
+    CONV2D_ISA_ANY = 0, /* as an upper bound: whatever the CPU has */
     CONV2D_ISA_SCALAR,
-    CONV2D_ISA_AVX2,                        /* with FMA */
-    CONV2D_ISA_AVX512                       /* F, VL, DQ, BW */
+    CONV2D_ISA_AVX2,  /* with FMA */
+    CONV2D_ISA_AVX512 /* F, VL, DQ, BW */
 } conv2d_isa;
 
 /* How to compute it; all zero (or a NULL pointer) lets the library choose.  Never changes a result. */
 typedef struct conv2d_options {
-    conv2d_isa isa;                         /* upper bound for this plan; see also CONV2D_ISA below */
-    const char *kernel;                     /* this kernel and no other, by the name conv2d_kernel_name() gives */
-    int prefer_256;                         /* 1: no AVX-512 although the CPU has it; -1: AVX-512 if the CPU has it;
+    conv2d_isa isa;     /* upper bound for this plan; see also CONV2D_ISA below */
+    const char *kernel; /* this kernel and no other, by the name conv2d_kernel_name() gives */
+    int prefer_256;     /* 1: no AVX-512 although the CPU has it; -1: AVX-512 if the CPU has it;
                                                0: what the library knows about this CPU */
 } conv2d_options;
 
@@ -118,11 +118,11 @@ typedef struct conv2d_plan {
 
 /* The tensors of one run.  out must not overlap any of the others. */
 typedef struct conv2d_args {
-    const float *in;                        /* batch x in_channels x in_height x in_width, laid out as the descriptor says */
-    const float *packed;                    /* from conv2d_pack_weights with the same plan */
-    const float *residual;                  /* must be NULL in this version */
-    float *out;                             /* batch x out_channels x out_height x out_width */
-    float *workspace;                       /* conv2d_workspace_size floats; NULL is good when that is 0 */
+    const float *in;       /* batch x in_channels x in_height x in_width, laid out as the descriptor says */
+    const float *packed;   /* from conv2d_pack_weights with the same plan */
+    const float *residual; /* must be NULL in this version */
+    float *out;            /* batch x out_channels x out_height x out_width */
+    float *workspace;      /* conv2d_workspace_size floats; NULL is good when that is 0 */
 } conv2d_args;
 
 /*
@@ -191,11 +191,11 @@ CONV2D_API double conv2d_predicted_efficiency(const conv2d_plan *plan);
 typedef struct conv2d_kernel_info {
     const char *name;
     conv2d_isa isa;
-    const char *family;                     /* "w": lanes along columns, "k": along out channels, "reference" */
-    size_t kernel_width, stride_w;          /* what it is specialised for; 0: any */
-    size_t tile_channels, tile_columns;     /* outputs kept in registers */
-    size_t lanes, registers;                /* floats a register, vector registers in use */
-    size_t fmas, loads;                     /* vector instructions per tap */
+    const char *family;                 /* "w": lanes along columns, "k": along out channels, "reference" */
+    size_t kernel_width, stride_w;      /* what it is specialised for; 0: any */
+    size_t tile_channels, tile_columns; /* outputs kept in registers */
+    size_t lanes, registers;            /* floats a register, vector registers in use */
+    size_t fmas, loads;                 /* vector instructions per tap */
 } conv2d_kernel_info;
 /* 1 and *info filled, or 0 when there is no such kernel. */
 CONV2D_API int conv2d_kernel_at(size_t index, conv2d_kernel_info *info);

@@ -7,7 +7,7 @@
 /* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */
 static size_t weight_chunks(const problem *p)
 {
-    const size_t blocks = max_size(1, cpu()->l2_bytes / 2 / sizeof(float) / packed_block_size(p));
+    const size_t blocks = max_size(1, conv2d_cpu()->l2_bytes / 2 / sizeof(float) / packed_block_size(p));
     return divide_up(packed_blocks(p), blocks);
 }
 
@@ -16,15 +16,15 @@ static size_t weight_chunks(const problem *p)
  * AVX2 44 -> 56 %, AVX-512 90 -> 92 %; smaller blocks lose). */
 static size_t channel_block(const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t tile = kernel->family == CONV2D_FAMILY_K ? (size_t)kernel->tile_channels * kernel->lanes
-                                                          : CONV2D_OC_BLOCK;
-    const size_t floats = cpu()->l2_bytes * 3 / 8 / sizeof(float);
+    const size_t tile =
+        kernel->family == CONV2D_FAMILY_K ? (size_t)kernel->tile_channels * kernel->lanes : CONV2D_OC_BLOCK;
+    const size_t floats = conv2d_cpu()->l2_bytes * 3 / 8 / sizeof(float);
     const size_t channels = floats / tile / p->kernel_height / p->kernel_width;
     return min_size(max_size(channels, 1), p->in_channels);
 }
 
 /* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use. */
-size_t group_vectors(const problem *p, const conv2d_kernel *kernel)
+size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
 {
     tile_grid grid;
     fill_grid(&grid, kernel);
@@ -42,8 +42,8 @@ size_t group_vectors(const problem *p, const conv2d_kernel *kernel)
 /* With blocks of input channels a block of columns is long, so that each block of weights is used often. */
 static size_t block_vectors(const problem *p, const blocking *b)
 {
-    const size_t groups = b->channel_block < p->in_channels ? divide_up(24, b->group_vectors) : 1;
-    return groups * b->group_vectors;
+    const size_t groups = b->channel_block < p->in_channels ? divide_up(24, b->conv2d_group_vectors) : 1;
+    return groups * b->conv2d_group_vectors;
 }
 
 /* Floats of a copied row: its columns by remainder modulo the stride, each remainder with room for whole vectors. */
@@ -58,7 +58,7 @@ static size_t rows_for_one(const problem *p)
     return (p->kernel_height - 1) * p->dilation_h + 1;
 }
 
-bool scratch_fits(const problem *p, const conv2d_kernel *kernel)
+bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t limit = (size_t)PTRDIFF_MAX / sizeof(float) / 65536;
     size_t floats = scratch_phase(p, kernel) * p->stride_w;
@@ -70,7 +70,7 @@ bool scratch_fits(const problem *p, const conv2d_kernel *kernel)
 static void set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
     const size_t phase = scratch_phase(p, kernel), row = phase * p->stride_w, first_rows = rows_for_one(p);
-    const size_t budget = cpu()->l2_bytes / 4 / sizeof(float) / row / p->in_channels;
+    const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float) / row / p->in_channels;
     const size_t more = budget > first_rows ? (budget - first_rows) / p->stride_h : 0;
     b->row_tiles = divide_up(p->out_height, min_size(more + 1, p->out_height));
     b->scratch_rows = (divide_up(p->out_height, b->row_tiles) - 1) * p->stride_h + first_rows;
@@ -85,7 +85,7 @@ static void set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
 static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 {
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
-    const size_t budget = cpu()->l2_bytes / 4 / sizeof(float);
+    const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);
     size_t chunk;
     if (p->out_height == 1) {
         chunk = budget * tiles_per_row / row_floats;
@@ -96,14 +96,14 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
     return divide_up(tiles, min_size(max_size(chunk, 1), tiles));
 }
 
-blocking choose_blocking(const problem *p, const conv2d_kernel *kernel)
+blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
 {
-    blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_block = 1};
+    blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .conv2d_group_vectors = 1, .channel_block = 1};
     if (p->empty)
         return b;
     b.channel_block = channel_block(p, kernel);
     if (kernel->family == CONV2D_FAMILY_W) {
-        b.group_vectors = group_vectors(p, kernel);
+        b.conv2d_group_vectors = conv2d_group_vectors(p, kernel);
         b.block_vectors = block_vectors(p, &b);
         b.chunks = weight_chunks(p);
         if (p->stride_w != 1)
@@ -115,7 +115,7 @@ blocking choose_blocking(const problem *p, const conv2d_kernel *kernel)
     return b;
 }
 
-size_t workspace_per_part(const ready_plan *p)
+size_t conv2d_workspace_per_part(const ready_plan *p)
 {
     return p->status == CONV2D_OK ? (size_t)p->blocking.scratch_channel * p->problem.in_channels : 0;
 }

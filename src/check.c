@@ -33,8 +33,8 @@ static size_t or_default(size_t value)
 static size_t multiply_add(checker *c, size_t a, size_t b, size_t add, const char *fault)
 {
     size_t product, sum;
-    const bool wrong = __builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, add, &sum) ||
-                       sum > MAX_ELEMENTS;
+    const bool wrong =
+        __builtin_mul_overflow(a, b, &product) || __builtin_add_overflow(product, add, &sum) || sum > MAX_ELEMENTS;
     refuse(c, wrong, CONV2D_OVERFLOW, fault);
     return wrong ? 0 : sum;
 }
@@ -103,14 +103,14 @@ static void check_image(checker *c, const conv2d_desc *d, problem *p)
     p->dilation_w = or_default(d->dilation_w);
     p->pad_top = d->pad_top;
     p->pad_left = d->pad_left;
-    p->out_height = check_axis(c, &(axis){d->in_height, d->kernel_height, p->stride_h, p->dilation_h, d->pad_top,
-                                          d->pad_bottom, "kernel_height is 0",
-                                          "in_height, its padding or its dilated kernel exceeds 2^31 - 1",
-                                          "kernel_height: the dilated kernel is larger than the padded input"});
-    p->out_width = check_axis(c, &(axis){d->in_width, d->kernel_width, p->stride_w, p->dilation_w, d->pad_left,
-                                         d->pad_right, "kernel_width is 0",
-                                         "in_width, its padding or its dilated kernel exceeds 2^31 - 1",
-                                         "kernel_width: the dilated kernel is larger than the padded input"});
+    p->out_height =
+        check_axis(c, &(axis){d->in_height, d->kernel_height, p->stride_h, p->dilation_h, d->pad_top, d->pad_bottom,
+                              "kernel_height is 0", "in_height, its padding or its dilated kernel exceeds 2^31 - 1",
+                              "kernel_height: the dilated kernel is larger than the padded input"});
+    p->out_width =
+        check_axis(c, &(axis){d->in_width, d->kernel_width, p->stride_w, p->dilation_w, d->pad_left, d->pad_right,
+                              "kernel_width is 0", "in_width, its padding or its dilated kernel exceeds 2^31 - 1",
+                              "kernel_width: the dilated kernel is larger than the padded input"});
 }
 
 typedef struct tensor {
@@ -177,7 +177,7 @@ static void set_activation(const conv2d_desc *d, problem *p)
     }
 }
 
-conv2d_status check_problem(const conv2d_desc *desc, problem *p, const char **fault)
+conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault)
 {
     checker c = {CONV2D_OK, ""};
     *p = (problem){.weights_layout = desc->weights_layout, .has_bias = desc->bias != NULL};

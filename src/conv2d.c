@@ -18,8 +18,8 @@ static void say_plan(const ready_plan *p)
             "conv2d plan kernel=%s status=%d predicted=%.3f batch=%zu groups=%zu in=%zux%zux%zu out=%zux%zux%zu "
             "kernel_size=%zux%zu stride=%zux%zu dilation=%zux%zu pad=%zux%zu\n",
             p->kernel ? p->kernel->name : "-", (int)p->status, p->efficiency, q->batch, q->groups, q->in_channels,
-            q->in_height, q->in_width, q->out_channels, q->out_height, q->out_width, q->kernel_height,
-            q->kernel_width, q->stride_h, q->stride_w, q->dilation_h, q->dilation_w, q->pad_top, q->pad_left);
+            q->in_height, q->in_width, q->out_channels, q->out_height, q->out_width, q->kernel_height, q->kernel_width,
+            q->stride_h, q->stride_w, q->dilation_h, q->dilation_w, q->pad_top, q->pad_left);
 }
 
 static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const conv2d_options *options)
@@ -32,11 +32,11 @@ static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const con
         p->fault = "options.isa is none of the enumeration";
         return CONV2D_INVALID;
     }
-    conv2d_status status = check_problem(desc, &p->problem, &p->fault);
+    conv2d_status status = conv2d_check_problem(desc, &p->problem, &p->fault);
     if (status == CONV2D_OK)
-        status = select_kernel(p, options);
+        status = conv2d_select_kernel(p, options);
     if (status == CONV2D_OK)
-        p->blocking = choose_blocking(&p->problem, p->kernel);
+        p->blocking = conv2d_choose_blocking(&p->problem, p->kernel);
     return status;
 }
 
@@ -50,7 +50,7 @@ conv2d_status conv2d_plan_init(conv2d_plan *opaque, const conv2d_desc *desc, con
     p->magic = PLAN_MAGIC;
     p->fault = "";
     p->status = make_plan(p, desc, options ? options : &defaults);
-    if (environment_verbose())
+    if (conv2d_environment_verbose())
         say_plan(p);
     return p->status;
 }
@@ -61,7 +61,7 @@ conv2d_status conv2d_output_size(const conv2d_desc *desc, size_t *height, size_t
         return CONV2D_NULL_POINTER;
     problem p;
     const char *fault;
-    const conv2d_status status = check_problem(desc, &p, &fault);
+    const conv2d_status status = conv2d_check_problem(desc, &p, &fault);
     if (status != CONV2D_OK)
         return status;
     /* A flattened problem has one long row. */
@@ -76,7 +76,7 @@ conv2d_status conv2d_output_size(const conv2d_desc *desc, size_t *height, size_t
 size_t conv2d_packed_size(const conv2d_plan *opaque)
 {
     const ready_plan *p = plan_of(opaque);
-    return p && p->status == CONV2D_OK ? packed_size(&p->problem) : 0;
+    return p && p->status == CONV2D_OK ? conv2d_packed_floats(&p->problem) : 0;
 }
 
 conv2d_status conv2d_pack_weights(const conv2d_plan *opaque, const float *weights, const float *bias, float *packed)
@@ -88,7 +88,7 @@ conv2d_status conv2d_pack_weights(const conv2d_plan *opaque, const float *weight
         return p->status;
     if (!weights || !packed || (p->problem.has_bias && !bias))
         return CONV2D_NULL_POINTER;
-    pack(&p->problem, weights, bias, packed);
+    conv2d_pack(&p->problem, weights, bias, packed);
     return CONV2D_OK;
 }
 
@@ -96,7 +96,7 @@ size_t conv2d_workspace_size(const conv2d_plan *opaque, size_t parts)
 {
     const ready_plan *p = plan_of(opaque);
     size_t size;
-    if (!p || __builtin_mul_overflow(workspace_per_part(p), parts ? parts : 1, &size))
+    if (!p || __builtin_mul_overflow(conv2d_workspace_per_part(p), parts ? parts : 1, &size))
         return 0;
     return size;
 }
@@ -110,8 +110,9 @@ static double seconds(void)
 
 static void run_family(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts)
 {
-    static run_fn *const run[] = {
-        [CONV2D_FAMILY_REFERENCE] = run_reference, [CONV2D_FAMILY_W] = run_w, [CONV2D_FAMILY_K] = run_k};
+    static run_fn *const run[] = {[CONV2D_FAMILY_REFERENCE] = conv2d_run_reference,
+                                  [CONV2D_FAMILY_W] = conv2d_run_w,
+                                  [CONV2D_FAMILY_K] = conv2d_run_k};
     run[p->kernel->family](p, args, part, parts);
 }
 
@@ -128,11 +129,11 @@ conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args
         return CONV2D_INVALID;
     if (p->problem.empty)
         return CONV2D_OK;
-    if (!args->in || !args->packed || !args->out || (workspace_per_part(p) && !args->workspace))
+    if (!args->in || !args->packed || !args->out || (conv2d_workspace_per_part(p) && !args->workspace))
         return CONV2D_NULL_POINTER;
     if (args->residual)
         return CONV2D_UNSUPPORTED;
-    if (!environment_verbose()) {
+    if (!conv2d_environment_verbose()) {
         run_family(p, args, part, parts);
         return CONV2D_OK;
     }
@@ -165,8 +166,8 @@ conv2d_status conv2d_f32(const conv2d_desc *desc, const float *in, const float *
     float *packed = memory;
     status = conv2d_pack_weights(&plan, weights, desc->bias, packed);
     if (status == CONV2D_OK)
-        status = conv2d_run(&plan, &(conv2d_args){.in = in, .packed = packed, .out = out,
-                                                  .workspace = packed + packed_floats});
+        status = conv2d_run(
+            &plan, &(conv2d_args){.in = in, .packed = packed, .out = out, .workspace = packed + packed_floats});
     free(memory);
     return status;
 }
@@ -209,6 +210,6 @@ int conv2d_kernel_at(size_t index, conv2d_kernel_info *info)
 
 conv2d_isa conv2d_cpu_isa(void)
 {
-    const conv2d_isa cap = environment_isa(), have = cpu()->isa;
+    const conv2d_isa cap = conv2d_environment_isa(), have = conv2d_cpu()->isa;
     return cap != CONV2D_ISA_ANY && cap < have ? cap : have;
 }

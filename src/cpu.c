@@ -151,7 +151,7 @@ static struct {
     cpu_facts facts;
     conv2d_isa isa_cap;
     bool verbose;
-    int state;               /* 0 not asked, 1 being written, 2 ready */
+    int state; /* 0 not asked, 1 being written, 2 ready */
 } known;
 
 /* Whoever comes first writes; the others compute the same facts for nobody and wait for the few stores. */
@@ -173,19 +173,19 @@ static void ask_once(void)
         continue;
 }
 
-const cpu_facts *cpu(void)
+const cpu_facts *conv2d_cpu(void)
 {
     ask_once();
     return &known.facts;
 }
 
-conv2d_isa environment_isa(void)
+conv2d_isa conv2d_environment_isa(void)
 {
     ask_once();
     return known.isa_cap;
 }
 
-bool environment_verbose(void)
+bool conv2d_environment_verbose(void)
 {
     ask_once();
     return known.verbose;

@@ -9,18 +9,18 @@
 #include "conv2d.h"
 
 typedef struct cpu_facts {
-    conv2d_isa isa;          /* capability: CPU and operating system */
-    bool prefer_256;         /* policy: AVX-512 exists but loses here */
-    bool fma;                /* for the scalar reference */
-    bool two_wide_fmas;      /* two 512-bit FMAs per cycle; else AVX2 has the same peak */
+    conv2d_isa isa;     /* capability: CPU and operating system */
+    bool prefer_256;    /* policy: AVX-512 exists but loses here */
+    bool fma;           /* for the scalar reference */
+    bool two_wide_fmas; /* two 512-bit FMAs per cycle; else AVX2 has the same peak */
     size_t l1_bytes, l2_bytes;
 } cpu_facts;
 
 /* Asked once, then cached; safe from any thread. */
-const cpu_facts *cpu(void);
+const cpu_facts *conv2d_cpu(void);
 
 /* The environment, read once (docs in conv2d.h): CONV2D_ISA as an upper bound, CONV2D_VERBOSE. */
-conv2d_isa environment_isa(void);
-bool environment_verbose(void);
+conv2d_isa conv2d_environment_isa(void);
+bool conv2d_environment_verbose(void);
 
 #endif

@@ -22,8 +22,8 @@ __attribute__((format(printf, 2, 3))) static void say(text *t, const char *forma
 
 static void say_problem(text *t, const problem *p)
 {
-    say(t, "problem: batch %zu, groups %zu; per group %zu x %zu x %zu -> %zu x %zu x %zu; kernel %zu x %zu",
-        p->batch, p->groups, p->in_channels, p->in_height, p->in_width, p->out_channels, p->out_height, p->out_width,
+    say(t, "problem: batch %zu, groups %zu; per group %zu x %zu x %zu -> %zu x %zu x %zu; kernel %zu x %zu", p->batch,
+        p->groups, p->in_channels, p->in_height, p->in_width, p->out_channels, p->out_height, p->out_width,
         p->kernel_height, p->kernel_width);
     say(t, ", stride %zu x %zu, dilation %zu x %zu, padding %zu above, %zu left\n", p->stride_h, p->stride_w,
         p->dilation_h, p->dilation_w, p->pad_top, p->pad_left);
@@ -51,12 +51,12 @@ static void say_candidates(text *t, const ready_plan *plan)
         const conv2d_kernel *kernel = &conv2d_kernels[i];
         if (kernel == plan->kernel)
             continue;
-        const char *refusal = kernel_refusal(plan, kernel);
+        const char *refusal = conv2d_kernel_refusal(plan, kernel);
         if (refusal)
             say(t, "  not %s: %s\n", kernel->name, refusal);
         else
             say(t, "  not %s: predicted %.1f %% of peak%s\n", kernel->name,
-                100 * predict_efficiency(&plan->problem, kernel), plan->forced ? ", another was forced" : "");
+                100 * conv2d_predict_efficiency(&plan->problem, kernel), plan->forced ? ", another was forced" : "");
     }
 }
 

@@ -21,8 +21,8 @@ enum { CONV2D_MAX_MASKED_TAPS = 32 };
 enum { CONV2D_MAX_PHASES = 16 };
 typedef enum conv2d_family {
     CONV2D_FAMILY_REFERENCE,
-    CONV2D_FAMILY_W,         /* lanes along output columns */
-    CONV2D_FAMILY_K          /* lanes along output channels */
+    CONV2D_FAMILY_W, /* lanes along output columns */
+    CONV2D_FAMILY_K  /* lanes along output channels */
 } conv2d_family;
 
 /* One call of a tile.  Pitches and offsets are in elements. */
@@ -31,27 +31,27 @@ typedef struct conv2d_tile {
      * point outside the tensor where the edge variant skips those taps. */
     const float *in;
     ptrdiff_t in_channel_pitch;
-    ptrdiff_t in_row_pitch;          /* between kernel rows: dilation included */
-    ptrdiff_t phase_pitch;           /* W, stride 2: from the even to the odd columns of a deinterleaved row */
-    ptrdiff_t pixel_pitch;           /* K, any stride: between neighbouring outputs' inputs */
-    ptrdiff_t tap_pitch;             /* K, looped taps: between kernel columns */
-    const ptrdiff_t *tap_offset;     /* W, looped taps: where kernel column s lies, relative to the row */
+    ptrdiff_t in_row_pitch;      /* between kernel rows: dilation included */
+    ptrdiff_t phase_pitch;       /* W, stride 2: from the even to the odd columns of a deinterleaved row */
+    ptrdiff_t pixel_pitch;       /* K, any stride: between neighbouring outputs' inputs */
+    ptrdiff_t tap_pitch;         /* K, looped taps: between kernel columns */
+    const ptrdiff_t *tap_offset; /* W, looped taps: where kernel column s lies, relative to the row */
 
-    const float *weights;            /* [in_channel][kh][kw][16], at the first valid kernel row and the tile's first channel */
-    ptrdiff_t weights_vector[3];     /* K: where the tile's vectors of channels lie, relative to weights */
-    ptrdiff_t weights_skip;          /* after each channel: the weights of kernel rows left out */
-    const float *bias;               /* one value per channel of the tile */
-    bool accumulate;                 /* start from the sums in `out` instead: earlier input channels left them there */
+    const float *weights; /* [in_channel][kh][kw][16], at the first valid kernel row and the tile's first channel */
+    ptrdiff_t weights_vector[3]; /* K: where the tile's vectors of channels lie, relative to weights */
+    ptrdiff_t weights_skip;      /* after each channel: the weights of kernel rows left out */
+    const float *bias;           /* one value per channel of the tile */
+    bool accumulate;             /* start from the sums in `out` instead: earlier input channels left them there */
 
-    size_t in_channels;              /* 0 when no kernel row is valid: the result is the bias */
-    size_t kernel_rows;              /* how many kernel rows are valid here, at least 1 unless in_channels is 0 */
-    size_t kernel_width;             /* looped taps */
+    size_t in_channels;  /* 0 when no kernel row is valid: the result is the bias */
+    size_t kernel_rows;  /* how many kernel rows are valid here, at least 1 unless in_channels is 0 */
+    size_t kernel_width; /* looped taps */
 
     /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input, bit
      * s of partial that a wanted lane does not, so that some lanes must keep their sums. */
     const uint32_t *mask;
     uint32_t partial;
-    uint32_t store_mask;             /* W, edge: the lanes that are wanted */
+    uint32_t store_mask; /* W, edge: the lanes that are wanted */
 
     /* K, edge: the first output's column at kernel column 0, its growth per output and per kernel column,
      * and the columns there are. */
@@ -59,12 +59,12 @@ typedef struct conv2d_tile {
 
     /* W: NCHW output of the first channel.  K: buffer of [column][channel of the tile]. */
     float *out;
-    ptrdiff_t out_channel_pitch;     /* W */
-    conv2d_activation activation;    /* W (K's outputs are activated when they are stored) */
+    ptrdiff_t out_channel_pitch;  /* W */
+    conv2d_activation activation; /* W (K's outputs are activated when they are stored) */
     float act_a, act_b;
 
-    ptrdiff_t prefetch_in;           /* W: from `in` to the input row that the next output row will need */
-    const float *prefetch_out;       /* W: the outputs that will be written next */
+    ptrdiff_t prefetch_in;     /* W: from `in` to the input row that the next output row will need */
+    const float *prefetch_out; /* W: the outputs that will be written next */
 } conv2d_tile;
 
 typedef void conv2d_tile_fn(const conv2d_tile *tile);
@@ -75,15 +75,15 @@ enum { CONV2D_INTERIOR = 0, CONV2D_LEFT = 1, CONV2D_RIGHT = 2, CONV2D_BOTH = CON
 /* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides;
  * W has one for all sides, for one vector of columns, and it also serves the end of a row. */
 typedef struct conv2d_tile_row {
-    uint8_t channels;                /* W: output channels.  K: vectors of output channels */
-    uint8_t columns;                 /* W: vectors of output columns.  K: output columns */
+    uint8_t channels; /* W: output channels.  K: vectors of output channels */
+    uint8_t columns;  /* W: vectors of output columns.  K: output columns */
     conv2d_tile_fn *variant[4];
 } conv2d_tile_row;
 
 /* Stores a K tile, [column][tile_channels], as NCHW rows: `channels` rows of `columns` floats, activated. */
 typedef struct conv2d_tile_store {
     const float *tile;
-    ptrdiff_t tile_pitch;            /* from one column to the next */
+    ptrdiff_t tile_pitch; /* from one column to the next */
     size_t channels, columns;
     float *out;
     ptrdiff_t out_channel_pitch;
@@ -98,14 +98,14 @@ typedef struct conv2d_kernel {
     conv2d_family family;
     conv2d_isa isa;
     uint8_t lanes;
-    uint8_t kernel_width;            /* unrolled taps; 0: a loop over any number */
-    uint8_t stride_w;                /* 0: any */
-    uint8_t tile_channels;           /* the main tile, in the units of its tile row */
+    uint8_t kernel_width;  /* unrolled taps; 0: a loop over any number */
+    uint8_t stride_w;      /* 0: any */
+    uint8_t tile_channels; /* the main tile, in the units of its tile row */
     uint8_t tile_columns;
-    uint8_t registers, fmas, loads;  /* of the main tile: vector registers; vector instructions per tap */
+    uint8_t registers, fmas, loads; /* of the main tile: vector registers; vector instructions per tap */
     uint8_t tile_count;
-    const conv2d_tile_row *tiles;    /* the main tile and those for remainders */
-    conv2d_store_fn *store;          /* K */
+    const conv2d_tile_row *tiles; /* the main tile and those for remainders */
+    conv2d_store_fn *store;       /* K */
 } conv2d_kernel;
 
 extern const conv2d_kernel conv2d_kernels[];

@@ -25,7 +25,7 @@ static weight_steps steps_of(const problem *p)
     }
 }
 
-size_t packed_size(const problem *p)
+size_t conv2d_packed_floats(const problem *p)
 {
     return p->empty ? 0 : p->groups * packed_blocks(p) * (packed_block_size(p) + CONV2D_OC_BLOCK);
 }
@@ -50,7 +50,7 @@ static void pack_block(const problem *p, const weight_steps *step, const float *
             }
 }
 
-void pack(const problem *p, const float *weights, const float *bias, float *packed)
+void conv2d_pack(const problem *p, const float *weights, const float *bias, float *packed)
 {
     const weight_steps step = steps_of(p);
     pack_bias(p, bias, packed);

@@ -4,9 +4,9 @@
 
 #include "plan.h"
 
-/* Floats that pack() writes. */
-size_t packed_size(const problem *p);
+/* Floats that conv2d_pack() writes. */
+size_t conv2d_packed_floats(const problem *p);
 /* Weights in the layout of the problem; bias is read only if the problem has one. */
-void pack(const problem *p, const float *weights, const float *bias, float *packed);
+void conv2d_pack(const problem *p, const float *weights, const float *bias, float *packed);
 
 #endif

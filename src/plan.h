@@ -21,36 +21,36 @@ typedef struct problem {
     size_t pad_top, pad_left;
     pitches in, out;
     conv2d_weights_layout weights_layout;
-    conv2d_activation activation;     /* RELU has become CLAMP to [0, infinity] */
+    conv2d_activation activation; /* RELU has become CLAMP to [0, infinity] */
     float act_a, act_b;
     bool has_bias, empty;
 } problem;
 
 /* How a run walks through the problem; which fields count depends on the family. */
 typedef struct blocking {
-    size_t channel_block;             /* input channels whose weights for one tile stay in L2 */
+    size_t channel_block; /* input channels whose weights for one tile stay in L2 */
     /* W */
-    size_t block_vectors;             /* vectors of output columns that all channels visit before the next ones */
-    size_t group_vectors;             /* those among them that the tiles of 16 output channels visit in turn */
-    size_t chunks;                    /* pieces of the output channels, whose weights stay in L2 */
-    size_t row_tiles;                 /* pieces of the output rows, for each of which the workspace is filled once */
-    size_t scratch_rows;              /* input rows that the largest of them needs */
-    ptrdiff_t phase_pitch;            /* workspace: [in_channel][input row][column modulo stride][...phase_pitch] */
+    size_t block_vectors;        /* vectors of output columns that all channels visit before the next ones */
+    size_t conv2d_group_vectors; /* those among them that the tiles of 16 output channels visit in turn */
+    size_t chunks;               /* pieces of the output channels, whose weights stay in L2 */
+    size_t row_tiles;            /* pieces of the output rows, for each of which the workspace is filled once */
+    size_t scratch_rows;         /* input rows that the largest of them needs */
+    ptrdiff_t phase_pitch;       /* workspace: [in_channel][input row][column modulo stride][...phase_pitch] */
     ptrdiff_t scratch_row, scratch_channel; /* 0: tiles read the input itself */
     /* K */
-    size_t tiles_per_row;             /* column tiles of nearly equal width */
-    size_t tile_chunks;               /* pieces of all column tiles (over rows), whose input stays in L2 */
+    size_t tiles_per_row; /* column tiles of nearly equal width */
+    size_t tile_chunks;   /* pieces of all column tiles (over rows), whose input stays in L2 */
 } blocking;
 
 typedef struct ready_plan {
     size_t magic;
     conv2d_status status;
-    const char *fault;                /* static text: which field, why */
+    const char *fault; /* static text: which field, why */
     problem problem;
     const conv2d_kernel *kernel;
     blocking blocking;
-    double efficiency;                /* predicted share of the FMA peak */
-    conv2d_isa isa;                   /* upper bound that was in force */
+    double efficiency; /* predicted share of the FMA peak */
+    conv2d_isa isa;    /* upper bound that was in force */
     bool forced;
 } ready_plan;
 
@@ -141,22 +141,22 @@ static inline share share_of(size_t units, size_t part, size_t parts)
 }
 
 /* check.c */
-conv2d_status check_problem(const conv2d_desc *desc, problem *p, const char **fault);
+conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault);
 /* select.c */
-conv2d_status select_kernel(ready_plan *p, const conv2d_options *options);
+conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options);
 /* Why this kernel cannot run the problem, or NULL. */
-const char *kernel_refusal(const ready_plan *p, const conv2d_kernel *kernel);
+const char *conv2d_kernel_refusal(const ready_plan *p, const conv2d_kernel *kernel);
 /* blocking.c */
-blocking choose_blocking(const problem *p, const conv2d_kernel *kernel);
+blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel);
 /* Whether the workspace for a stride, W's only one, has a size that fits in size_t with room for many parts. */
-bool scratch_fits(const problem *p, const conv2d_kernel *kernel);
-size_t group_vectors(const problem *p, const conv2d_kernel *kernel);
-size_t workspace_per_part(const ready_plan *p);
+bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel);
+size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);
+size_t conv2d_workspace_per_part(const ready_plan *p);
 /* predict.c: the share of the FMA peak, 0 to 1 */
-double predict_efficiency(const problem *p, const conv2d_kernel *kernel);
+double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel);
 
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);
-run_fn run_reference, run_w, run_k;
+run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k;
 
 #endif

@@ -26,12 +26,12 @@ typedef struct worker {
 
 struct conv2d_pool {
     /* On cache lines of their own: each is written by one side while the other spins on it. */
-    _Alignas(64) atomic_uint generation;      /* counts jobs */
-    _Alignas(64) atomic_uint unfinished;      /* workers still in the current job */
-    _Alignas(64) atomic_uint sleepers;        /* workers that may need waking */
+    _Alignas(64) atomic_uint generation; /* counts jobs */
+    _Alignas(64) atomic_uint unfinished; /* workers still in the current job */
+    _Alignas(64) atomic_uint sleepers;   /* workers that may need waking */
     atomic_uint caller_sleeps;
     size_t threads, started;
-    const conv2d_plan *plan;                  /* NULL tells the workers to leave */
+    const conv2d_plan *plan; /* NULL tells the workers to leave */
     const conv2d_args *args;
     worker workers[];
 };

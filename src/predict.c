@@ -32,7 +32,7 @@ static double valid_columns(const problem *p)
 static double tap_cycles(double fmas, double load_cycles, const conv2d_kernel *kernel)
 {
     const double latency = 4;
-    const bool one_wide = kernel->lanes == 16 && !cpu()->two_wide_fmas;
+    const bool one_wide = kernel->lanes == 16 && !conv2d_cpu()->two_wide_fmas;
     const double fma_cycles = one_wide ? fmas : fmas / 2;
     const double cycles = fma_cycles > load_cycles ? fma_cycles : load_cycles;
     return cycles > latency ? cycles : latency;
@@ -46,7 +46,7 @@ static double tap_cycles(double fmas, double load_cycles, const conv2d_kernel *k
 static double miss_cycles(const problem *p, double column_bytes, double line_cycles)
 {
     const double lines = column_bytes / 64 + 1, wanted = (double)(p->in_channels * p->kernel_height) * lines;
-    const size_t pitch = (size_t)p->in.channel * sizeof(float), ways = cpu()->l1_bytes / 4096;
+    const size_t pitch = (size_t)p->in.channel * sizeof(float), ways = conv2d_cpu()->l1_bytes / 4096;
     size_t sets = 64;
     while (sets > 1 && pitch % (64 * 64 / sets * 2) == 0)
         sets /= 2;
@@ -61,7 +61,7 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const double loads = vector_load * (double)columns + 0.5 * (double)channels;
     const double misses = p->stride_w == 1 ? miss_cycles(p, (double)(columns * kernel->lanes * 4), 0.5) : 0;
     /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time. */
-    const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > cpu()->l1_bytes;
+    const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     return tap_cycles((double)(channels * columns), loads, kernel) + misses + (weights_miss ? 0.8 : 0);
 }
 
@@ -88,7 +88,7 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     fill_grid(&grid, kernel);
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
-    const size_t group = group_vectors(p, kernel);
+    const size_t group = conv2d_group_vectors(p, kernel);
     double row = 0, ends = 0;
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
@@ -112,11 +112,12 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes), rest = vectors % most;
+    const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
+                 rest = vectors % most;
     const size_t pieces = divide_up(p->out_width, kernel->tile_columns), columns = divide_up(p->out_width, pieces);
     const double full = (double)(vectors / most), tiles = full + (rest ? 1 : 0);
-    const double per_tap = full * k_tile_cycles(p, kernel, most, columns) +
-                           (rest ? k_tile_cycles(p, kernel, rest, columns) : 0);
+    const double per_tap =
+        full * k_tile_cycles(p, kernel, most, columns) + (rest ? k_tile_cycles(p, kernel, rest, columns) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     const double store = kernel->lanes == 16 ? 9 : 12; /* cycles per 16 outputs, transposition included */
     const double ends = 10 * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns;
@@ -126,14 +127,17 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns;
 }
 
-double predict_efficiency(const problem *p, const conv2d_kernel *kernel)
+double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->empty || kernel->family == CONV2D_FAMILY_REFERENCE)
         return 0.002; /* a chain of scalar FMAs: one in four cycles, one lane of many */
     const double work = valid_rows(p) * valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
-    const double peak = cpu()->two_wide_fmas ? 32 : 16;
+    const double peak = conv2d_cpu()->two_wide_fmas ? 32 : 16;
     const double cycles = kernel->family == CONV2D_FAMILY_W ? w_cycles(p, kernel) : k_cycles(p, kernel);
     /* 1.015: what no tile avoids.  A loop over taps costs a test for each. */
-    const double overhead = 1.015 * (kernel->kernel_width == 0 ? 1.005 : 1.0);
+    const double looped = kernel->kernel_width                                      ? 0
+                          : kernel->family == CONV2D_FAMILY_W && kernel->lanes == 8 ? 0.06
+                                                                                    : 0.01;
+    const double overhead = 1.015 + looped;
     return work / (cycles * overhead * peak);
 }

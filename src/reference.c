@@ -25,8 +25,8 @@ static inline __attribute__((always_inline)) void compute_row(const problem *p, 
         float sum = bias;
         for (size_t ic = 0; ic < p->in_channels; ic++)
             for (size_t kh = rows.begin; kh < rows.end; kh++) {
-                const float *line = in + (ptrdiff_t)ic * p->in.channel +
-                                    (top + (ptrdiff_t)(kh * p->dilation_h)) * p->in.row;
+                const float *line =
+                    in + (ptrdiff_t)ic * p->in.channel + (top + (ptrdiff_t)(kh * p->dilation_h)) * p->in.row;
                 const float *tap = weights + (ic * p->kernel_height + kh) * p->kernel_width * CONV2D_OC_BLOCK;
                 for (size_t kw = columns.begin; kw < columns.end; kw++)
                     sum = fmaf(line[left + (ptrdiff_t)(kw * p->dilation_w)], tap[kw * CONV2D_OC_BLOCK], sum);
@@ -52,7 +52,7 @@ __attribute__((target("fma"))) static void row_fma(const problem *p, const float
 
 static row_fn *choose_row(void)
 {
-    return cpu()->fma ? row_fma : row_portable;
+    return conv2d_cpu()->fma ? row_fma : row_portable;
 }
 #else
 static row_fn *choose_row(void)
@@ -61,7 +61,7 @@ static row_fn *choose_row(void)
 }
 #endif
 
-void run_reference(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+void conv2d_run_reference(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     row_fn *compute = choose_row();
@@ -71,8 +71,8 @@ void run_reference(const ready_plan *plan, const conv2d_args *args, size_t part,
         const size_t row = i % p->out_height, channel = i / p->out_height % channels;
         const size_t image = i / p->out_height / channels;
         const size_t group = channel / p->out_channels, oc = channel % p->out_channels;
-        const float *in = args->in + (ptrdiff_t)image * p->in.image +
-                          (ptrdiff_t)(group * p->in_channels) * p->in.channel;
+        const float *in =
+            args->in + (ptrdiff_t)image * p->in.image + (ptrdiff_t)(group * p->in_channels) * p->in.channel;
         float *out = args->out + (ptrdiff_t)image * p->out.image + (ptrdiff_t)channel * p->out.channel +
                      (ptrdiff_t)row * p->out.row;
         compute(p, in, packed_weights(p, args->packed, group, oc), *packed_bias(p, args->packed, group, oc), row, out);

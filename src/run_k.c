@@ -14,7 +14,7 @@ typedef struct k_run {
     const ready_plan *plan;
     const problem *p;
     const conv2d_args *args;
-    size_t per_row;                       /* column tiles */
+    size_t per_row; /* column tiles */
     tile_grid grid;
     conv2d_tile tile;
     conv2d_tile_store store;
@@ -23,87 +23,114 @@ typedef struct k_run {
 
 /* The image, group and output channels at hand. */
 typedef struct k_position {
-    const float *in;                      /* the group's first channel */
-    float *out;                           /* the first of the output channels */
+    const float *in; /* the group's first channel */
+    float *out;      /* the first of the output channels */
     size_t group, oc, channels, vectors;
 } k_position;
 
-/* Output columns [first, first + columns) of one row. */
+/* A column tile: output columns [first, first + columns) of one row, and its taps that lie inside the input. */
 typedef struct k_piece {
-    size_t row, first, columns;
+    size_t columns;
+    size_t kernel_row, kernel_rows; /* the first valid kernel row, and their number */
+    ptrdiff_t in_offset;            /* of the first valid kernel row, kernel column 0, first column */
+    ptrdiff_t column;               /* input column of that tap */
+    int sides;                      /* of the input, beyond which taps reach */
 } k_piece;
 
-static k_piece piece_at(const k_run *run, size_t index)
-{
-    const size_t row = index / run->per_row, piece = index % run->per_row;
-    const size_t first = piece_begin(piece, run->p->out_width, run->per_row);
-    return (k_piece){row, first, piece_begin(piece + 1, run->p->out_width, run->per_row) - first};
-}
+/* Column tiles whose outputs follow each other in memory and fit in the buffer. */
+typedef struct k_strip {
+    size_t count, columns;
+    ptrdiff_t out_offset; /* of the first output */
+    k_piece pieces[STRIP_COLUMNS];
+} k_strip;
 
-/* Sets where the piece's taps begin; returns the sides of the input beyond which they reach. */
-static int set_columns(k_run *run, const k_piece *piece)
+static void set_piece_columns(const k_run *run, k_piece *piece, size_t first, size_t columns)
 {
     const problem *p = run->p;
-    const ptrdiff_t first = (ptrdiff_t)(piece->first * p->stride_w) - (ptrdiff_t)p->pad_left;
-    const size_t reach = (piece->columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
-    run->tile.column = first;
-    return (first < 0 ? CONV2D_LEFT : 0) | (first + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width ? CONV2D_RIGHT : 0);
+    const size_t reach = (columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
+    const ptrdiff_t column = (ptrdiff_t)(first * p->stride_w) - (ptrdiff_t)p->pad_left;
+    const bool right = column + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width;
+    piece->columns = columns;
+    piece->column = column;
+    piece->in_offset += column;
+    piece->sides = (column < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0);
 }
 
-/* Input channels [begin, end) of one tile. */
-static void run_tile(k_run *run, const k_position *at, const k_piece *piece, float *sums, size_t begin, size_t end)
+static k_piece row_piece(const problem *p, size_t row)
+{
+    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
+    const tap_range rows = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
+    return (k_piece){
+        .kernel_row = rows.begin,
+        .kernel_rows = rows.end - rows.begin,
+        .in_offset = (top + (ptrdiff_t)(rows.begin * p->dilation_h)) * p->in.row,
+    };
+}
+
+/* Collects a strip from tile `begin` on and returns the end of it. */
+static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *strip)
 {
     const problem *p = run->p;
-    const size_t kernel_row = set_kernel_rows(&run->tile, p, piece->row);
-    const ptrdiff_t y = (ptrdiff_t)(piece->row * p->stride_h + kernel_row * p->dilation_h) - (ptrdiff_t)p->pad_top;
-    const conv2d_tile_row *tile = run->grid.tile[at->vectors][piece->columns];
-    const int sides = set_columns(run, piece);
-    run->tile.in = at->in + (ptrdiff_t)begin * p->in.channel + y * p->in.row + run->tile.column;
-    run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc) +
-                        (begin * p->kernel_height + kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
-    run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
-    run->tile.in_channels = run->tile.kernel_rows ? end - begin : 0;
-    run->tile.accumulate = begin > 0;
-    run->tile.out = sums;
-    tile->variant[sides](&run->tile);
-}
-
-/* Tiles from `begin` on whose outputs follow each other in memory and fit in the buffer; returns the end of them. */
-static size_t strip_end(const k_run *run, size_t begin, size_t end, size_t *columns)
-{
-    const bool rows_follow = run->p->out.row == (ptrdiff_t)run->p->out_width;
-    const size_t row = begin / run->per_row;
-    *columns = 0;
-    size_t index = begin;
-    while (index < end && (rows_follow || index / run->per_row == row)) {
-        const k_piece piece = piece_at(run, index);
-        if (*columns + piece.columns > STRIP_COLUMNS)
+    const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width;
+    const size_t narrow = p->out_width / run->per_row, wide = p->out_width % run->per_row;
+    size_t row = begin / run->per_row, tile = begin % run->per_row;
+    size_t first = tile * narrow + min_size(tile, wide);
+    k_piece piece = row_piece(p, row);
+    strip->count = strip->columns = 0;
+    strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first;
+    for (; begin < end; begin++) {
+        const size_t columns = narrow + (tile < wide);
+        if (strip->columns + columns > STRIP_COLUMNS)
             break;
-        *columns += piece.columns;
-        index++;
-    }
-    return index;
-}
-
-static void run_strip(k_run *run, const k_position *at, size_t begin, size_t end, size_t columns)
-{
-    const problem *p = run->p;
-    const size_t floats = at->vectors * run->plan->kernel->lanes;
-    const size_t blocks = divide_up(p->in_channels, run->plan->blocking.channel_block);
-    for (size_t block = 0; block < blocks; block++) {
-        float *sums = run->buffer;
-        for (size_t index = begin; index < end; index++) {
-            const k_piece piece = piece_at(run, index);
-            run_tile(run, at, &piece, sums, piece_begin(block, p->in_channels, blocks),
-                     piece_begin(block + 1, p->in_channels, blocks));
-            sums += piece.columns * floats;
+        strip->pieces[strip->count] = piece;
+        set_piece_columns(run, &strip->pieces[strip->count++], first, columns);
+        strip->columns += columns;
+        first += columns;
+        if (++tile == run->per_row) {
+            tile = first = 0;
+            piece = row_piece(p, ++row);
+            if (!rows_follow)
+                return begin + 1;
         }
     }
-    const k_piece first = piece_at(run, begin);
-    run->store.tile_pitch = (ptrdiff_t)floats;
+    return begin;
+}
+
+/* Input channels [begin, end) of all tiles of the strip. */
+static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const size_t row_weights = p->kernel_width * CONV2D_OC_BLOCK;
+    const float *weights =
+        packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
+    const float *in = at->in + (ptrdiff_t)begin * p->in.channel;
+    run->tile.out = run->buffer;
+    run->tile.accumulate = begin > 0;
+    for (size_t i = 0; i < strip->count; i++) {
+        const k_piece *piece = &strip->pieces[i];
+        run->tile.in = in + piece->in_offset;
+        run->tile.column = piece->column;
+        run->tile.weights = weights + piece->kernel_row * row_weights;
+        run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
+        run->tile.kernel_rows = piece->kernel_rows;
+        run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
+        run->grid.tile[at->vectors][piece->columns]->variant[piece->sides](&run->tile);
+        run->tile.out += piece->columns * at->vectors * run->plan->kernel->lanes;
+    }
+}
+
+static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
+{
+    const problem *p = run->p;
+    const size_t blocks = divide_up(p->in_channels, run->plan->blocking.channel_block);
+    run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
+    for (size_t block = 0; block < blocks; block++)
+        run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
+                   piece_begin(block + 1, p->in_channels, blocks));
+    run->store.tile_pitch = (ptrdiff_t)(at->vectors * run->plan->kernel->lanes);
     run->store.channels = at->channels;
-    run->store.columns = columns;
-    run->store.out = at->out + (ptrdiff_t)first.row * p->out.row + (ptrdiff_t)first.first;
+    run->store.columns = strip->columns;
+    run->store.out = at->out + strip->out_offset;
     run->plan->kernel->store(&run->store);
 }
 
@@ -125,10 +152,9 @@ static void run_channels(k_run *run, size_t image, size_t group, size_t oc, size
     for (size_t v = 1; v < at.vectors; v++)
         run->tile.weights_vector[v] = packed_weights(p, run->args->packed, group, oc + v * lanes) - weights;
     while (begin < end) {
-        size_t columns;
-        const size_t next = strip_end(run, begin, end, &columns);
-        run_strip(run, &at, begin, next, columns);
-        begin = next;
+        k_strip strip;
+        begin = make_strip(run, begin, end, &strip);
+        run_strip(run, &at, &strip);
     }
 }
 
@@ -151,7 +177,7 @@ static void run_units(k_run *run, share units)
     }
 }
 
-void run_k(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     const size_t most = (size_t)plan->kernel->tile_channels * plan->kernel->lanes;
@@ -161,12 +187,13 @@ void run_k(const ready_plan *plan, const conv2d_args *args, size_t part, size_t 
         .args = args,
         .per_row = plan->blocking.tiles_per_row,
         .tile = common_tile(p),
-        .store = {
-            .out_channel_pitch = p->out.channel,
-            .activation = p->activation,
-            .act_a = p->act_a,
-            .act_b = p->act_b,
-        },
+        .store =
+            {
+                .out_channel_pitch = p->out.channel,
+                .activation = p->activation,
+                .act_a = p->act_a,
+                .act_b = p->act_b,
+            },
     };
     fill_grid(&run.grid, plan->kernel);
     run.store.tile = run.buffer;

@@ -10,19 +10,19 @@
 
 /* Where the loops stand. */
 typedef struct w_position {
-    size_t group, kernel_row;                     /* the first valid kernel row */
-    size_t oc_begin, oc_end;                      /* output channels of the chunk */
+    size_t group, kernel_row; /* the first valid kernel row */
+    size_t oc_begin, oc_end;  /* output channels of the chunk */
     size_t ic_begin;
-    const float *in;                              /* that row, kernel column 0 of output column 0 */
-    float *out;                                   /* the group's first channel, output column 0 */
+    const float *in; /* that row, kernel column 0 of output column 0 */
+    float *out;      /* the group's first channel, output column 0 */
     bool edge;
 } w_position;
 
 /* One output row, for one chunk of output channels. */
 typedef struct w_row {
     size_t image, group, chunk, row;
-    size_t tile_row;                              /* the first row of its row tile */
-    size_t filling;                               /* counts row tiles: what the workspace must hold */
+    size_t tile_row; /* the first row of its row tile */
+    size_t filling;  /* counts row tiles: what the workspace must hold */
 } w_row;
 
 typedef struct w_run {
@@ -31,13 +31,13 @@ typedef struct w_run {
     const conv2d_args *args;
     tile_grid grid;
     size_t lanes, main_channels, vectors;
-    float *scratch;                               /* NULL: read the input in place */
-    size_t scratch_of;                            /* which (image, group, row tile) it holds */
+    float *scratch;    /* NULL: read the input in place */
+    size_t scratch_of; /* which (image, group, row tile) it holds */
     ptrdiff_t tap_offset[CONV2D_MAX_MASKED_TAPS];
     /* The output columns for which each tap lies inside the input, and the vectors for which all do. */
     size_t column_begin[CONV2D_MAX_MASKED_TAPS], column_end[CONV2D_MAX_MASKED_TAPS];
     size_t full_begin, full_end;
-    uint32_t mask[CONV2D_MAX_MASKED_TAPS];        /* of the edge vector at hand */
+    uint32_t mask[CONV2D_MAX_MASKED_TAPS]; /* of the edge vector at hand */
     conv2d_tile tile;
 } w_run;
 
@@ -48,8 +48,7 @@ static void find_tap_columns(w_run *run)
     size_t begin = 0, end = p->out_width;
     for (size_t tap = 0; tap < p->kernel_width; tap++) {
         const ptrdiff_t shift = (ptrdiff_t)(tap * p->dilation_w), phase = shift % stride;
-        const tap_range columns =
-            valid_taps(shift - (ptrdiff_t)p->pad_left, p->stride_w, p->out_width, p->in_width);
+        const tap_range columns = valid_taps(shift - (ptrdiff_t)p->pad_left, p->stride_w, p->out_width, p->in_width);
         run->column_begin[tap] = columns.begin;
         run->column_end[tap] = columns.end;
         begin = max_size(begin, columns.begin);
@@ -108,8 +107,8 @@ static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin,
 {
     const size_t last = min_size(at->oc_end, oc + CONV2D_OC_BLOCK);
     while (oc < last) {
-        const size_t channels = at->edge ? widest_edge(&run->grid, last - oc)
-                                         : widest_channels(&run->grid, last - oc, run->main_channels);
+        const size_t channels =
+            at->edge ? widest_edge(&run->grid, last - oc) : widest_channels(&run->grid, last - oc, run->main_channels);
         run_tiles(run, at, oc, channels, begin, end);
         oc += channels;
     }
@@ -127,8 +126,8 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
             run->tile.in_channels = run->tile.kernel_rows ? ic_end - at->ic_begin : 0;
             run->tile.accumulate = block > 0;
             run->tile.activation = block + 1 < blocks ? CONV2D_NONE : p->activation;
-            for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
-                run_group(run, at, oc, vector, min_size(vector + run->b->group_vectors, end));
+            for (size_t vector = begin; vector < end; vector += run->b->conv2d_group_vectors)
+                run_group(run, at, oc, vector, min_size(vector + run->b->conv2d_group_vectors, end));
         }
 }
 
@@ -157,8 +156,8 @@ static void copy_row(const problem *p, const float *in, float *out, ptrdiff_t ph
 {
     const size_t stride = p->stride_w;
     for (size_t phase = 0; phase < stride; phase++) {
-        const tap_range inside = valid_taps((ptrdiff_t)phase - (ptrdiff_t)p->pad_left, stride, (size_t)phase_pitch,
-                                            p->in_width);
+        const tap_range inside =
+            valid_taps((ptrdiff_t)phase - (ptrdiff_t)p->pad_left, stride, (size_t)phase_pitch, p->in_width);
         const float *from = in + (ptrdiff_t)(inside.begin * stride + phase) - (ptrdiff_t)p->pad_left;
         float *to = out + (ptrdiff_t)phase * phase_pitch + inside.begin;
         const size_t count = inside.end - inside.begin;
@@ -208,8 +207,8 @@ static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t kernel_row = set_kernel_rows(&run->tile, p, row->row), blocks = packed_blocks(p);
-    const float *in = run->args->in + (ptrdiff_t)row->image * p->in.image +
-                      (ptrdiff_t)(row->group * p->in_channels) * p->in.channel;
+    const float *in =
+        run->args->in + (ptrdiff_t)row->image * p->in.image + (ptrdiff_t)(row->group * p->in_channels) * p->in.channel;
     w_position at = {
         .group = row->group,
         .kernel_row = kernel_row,
@@ -251,7 +250,7 @@ static void run_units(w_run *run, share units)
     }
 }
 
-void run_w(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     w_run run = {
@@ -267,7 +266,7 @@ void run_w(const ready_plan *plan, const conv2d_args *args, size_t part, size_t 
     const bool in_place = run.b->scratch_row == 0;
     fill_grid(&run.grid, plan->kernel);
     find_tap_columns(&run);
-    run.scratch = in_place ? NULL : args->workspace + part * workspace_per_part(plan);
+    run.scratch = in_place ? NULL : args->workspace + part * conv2d_workspace_per_part(plan);
     run.tile.in_channel_pitch = in_place ? p->in.channel : run.b->scratch_channel;
     run.tile.in_row_pitch = (in_place ? p->in.row : run.b->scratch_row) * (ptrdiff_t)p->dilation_h;
     run.tile.phase_pitch = run.b->phase_pitch;

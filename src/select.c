@@ -24,13 +24,14 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
     return NULL;
 }
 
-const char *kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
+const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
 {
     const problem *p = &plan->problem;
     if (kernel->family == CONV2D_FAMILY_REFERENCE)
         return NULL;
     if (kernel->isa > plan->isa)
-        return cpu()->isa < kernel->isa ? "the CPU lacks its instruction set" : "its instruction set is excluded";
+        return conv2d_cpu()->isa < kernel->isa ? "the CPU lacks its instruction set"
+                                               : "its instruction set is excluded";
     const char *refusal = taps_refusal(p, kernel);
     if (refusal)
         return refusal;
@@ -38,7 +39,7 @@ const char *kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
         return "more than 32 kernel columns";
     if (kernel->family == CONV2D_FAMILY_W && p->stride_w > CONV2D_MAX_PHASES)
         return "the stride exceeds 16";
-    if (kernel->family == CONV2D_FAMILY_W && !scratch_fits(p, kernel))
+    if (kernel->family == CONV2D_FAMILY_W && !conv2d_scratch_fits(p, kernel))
         return "its workspace would be too large";
     if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width > 1 && (p->pad_left > 1 || right_overhang(p) > 1))
         return "made for at most one column of padding";
@@ -47,12 +48,12 @@ const char *kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
 
 static conv2d_isa isa_bound(const conv2d_options *options)
 {
-    conv2d_isa bound = cpu()->isa;
-    if (environment_isa() != CONV2D_ISA_ANY && environment_isa() < bound)
-        bound = environment_isa();
+    conv2d_isa bound = conv2d_cpu()->isa;
+    if (conv2d_environment_isa() != CONV2D_ISA_ANY && conv2d_environment_isa() < bound)
+        bound = conv2d_environment_isa();
     if (options->isa != CONV2D_ISA_ANY && options->isa < bound)
         bound = options->isa;
-    const bool prefer_256 = options->prefer_256 > 0 || (options->prefer_256 == 0 && cpu()->prefer_256);
+    const bool prefer_256 = options->prefer_256 > 0 || (options->prefer_256 == 0 && conv2d_cpu()->prefer_256);
     return prefer_256 && bound == CONV2D_ISA_AVX512 ? CONV2D_ISA_AVX2 : bound;
 }
 
@@ -71,25 +72,26 @@ static conv2d_status force_kernel(ready_plan *p, const char *name)
         p->fault = "options.kernel names no kernel of this build";
         return CONV2D_UNKNOWN_KERNEL;
     }
-    p->fault = kernel_refusal(p, p->kernel);
+    p->fault = conv2d_kernel_refusal(p, p->kernel);
     if (p->fault)
         return CONV2D_KERNEL_MISMATCH;
-    p->efficiency = predict_efficiency(&p->problem, p->kernel);
+    p->efficiency = conv2d_predict_efficiency(&p->problem, p->kernel);
     p->forced = true;
     return CONV2D_OK;
 }
 
-conv2d_status select_kernel(ready_plan *p, const conv2d_options *options)
+conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options)
 {
     p->isa = isa_bound(options);
     if (options->kernel)
         return force_kernel(p, options->kernel);
     for (size_t i = 0; i < conv2d_kernel_count; i++) {
         const conv2d_kernel *kernel = &conv2d_kernels[i];
-        if (kernel_refusal(p, kernel))
+        if (conv2d_kernel_refusal(p, kernel))
             continue;
-        const double efficiency = predict_efficiency(&p->problem, kernel);
-        if (!p->kernel || efficiency > p->efficiency) {
+        const double efficiency = conv2d_predict_efficiency(&p->problem, kernel);
+        /* The reference, first in the table, is only for what nothing else can run. */
+        if (!p->kernel || p->kernel->family == CONV2D_FAMILY_REFERENCE || efficiency > p->efficiency) {
             p->kernel = kernel;
             p->efficiency = efficiency;
         }
