@@ -106,7 +106,7 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     }
     /* At most two edge vectors a row, slower by a tenth (masks) or a half (blends). */
     const double edges = p->kernel_width > 1 || p->out_width % kernel->lanes ? 2 / vectors : 0;
-    const double slow = 1 + edges * (kernel->lanes == 16 ? 0.1 : 0.5) + (p->stride_w == 1 ? 0 : 0.02);
+    const double slow = 1 + edges * (kernel->lanes == 16 ? 0.1 : 0.5) + (p->stride_w == 1 ? 0 : 0.05);
     return row * taps * slow + ends * (double)p->out_height;
 }
 
@@ -119,7 +119,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const double per_tap =
         full * k_tile_cycles(p, kernel, most, columns) + (rest ? k_tile_cycles(p, kernel, rest, columns) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
-    const double store = kernel->lanes == 16 ? 9 : 12; /* cycles per 16 outputs, transposition included */
+    const double store = kernel->lanes == 16 ? 7 : 12; /* cycles per 16 outputs, transposition included */
     const double ends = 10 * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns;
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 ? 1.04 : 1.0;

@@ -18,6 +18,31 @@ typedef struct choice {
 
 static const choice choices[] = {
     {"16x514x514 3x3", CONV2D_ISA_SCALAR, "conv2d_f32_reference__scalar"},
+    /* Wide maps: lanes along columns, input channels swept once. */
+    {"16x514x514 3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"64x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"256x56x56 64x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
+    /* Few taps: fewer loads count. */
+    {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w8x3"},
+    {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
+    /* Small maps: lanes along channels. */
+    {"64x56x56 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    {"256x14x14 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    {"256x14x14 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
+    {"512x7x7 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    {"512x7x7 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
+    {"1024x14x14 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    {"1024x14x14 256x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k3x4"},
+    /* Strides, dilation, padding of more than one column, wide kernels. */
+    {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_k2x14"},
+    {"256x56x56 512x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s2__avx512_k2x14"},
+    {"32x64x64 32x3x3 s3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_sany__avx512_k2x14"},
+    {"64x56x56 3x3 p2 d2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
+    {"64x56x56 3x3 p2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_s1__avx2_k2x6"},
+    {"16x64x64 16x1x40", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
+    /* One channel a group: only lanes along columns are of use. */
+    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
 };
 
 static conv2d_desc desc_of(const char *text)
