@@ -19,7 +19,7 @@ typedef struct choice {
 static const choice choices[] = {
     {"16x514x514 3x3", CONV2D_ISA_SCALAR, "conv2d_f32_reference__scalar"},
     /* Wide maps: lanes along columns, input channels swept once. */
-    {"16x514x514 3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"16x512x512 3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"64x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"256x56x56 64x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     /* Few taps: fewer loads count. */
