@@ -14,13 +14,13 @@ static size_t weight_chunks(const problem *p)
 /* The weights that a tile sweeps must stay in L2 from one tile to the next: where they would take more than 3/8 of it,
  * the input channels are cut into blocks, and the sums pass through memory in between (1024->1024 @13 3x3 on Zen 4:
  * AVX2 44 -> 56 %, AVX-512 90 -> 92 %; smaller blocks lose). */
-static size_t channel_block(const problem *p, const conv2d_kernel *kernel)
+static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t tile =
         kernel->family == CONV2D_FAMILY_K ? (size_t)kernel->tile_channels * kernel->lanes : CONV2D_OC_BLOCK;
     const size_t floats = conv2d_cpu()->l2_bytes * 3 / 8 / sizeof(float);
     const size_t channels = floats / tile / p->kernel_height / p->kernel_width;
-    return min_size(max_size(channels, 1), p->in_channels);
+    return divide_up(p->in_channels, max_size(channels, 1));
 }
 
 /* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use. */
@@ -39,11 +39,15 @@ size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
     return vectors;
 }
 
-/* With blocks of input channels a block of columns is long, so that each block of weights is used often. */
+/*
+ * A short block of columns lets all output channels find their input in L1.  A long one is for blocks of input channels,
+ * so that each block of weights is used often, and for a single block of output channels, which saves time between
+ * tiles.
+ */
 static size_t block_vectors(const problem *p, const blocking *b)
 {
-    const size_t groups = b->channel_block < p->in_channels ? divide_up(24, b->conv2d_group_vectors) : 1;
-    return groups * b->conv2d_group_vectors;
+    const bool is_long = b->channel_blocks > 1 || p->out_channels <= CONV2D_OC_BLOCK;
+    return is_long ? divide_up(24, b->group_vectors) * b->group_vectors : b->group_vectors;
 }
 
 /* Floats of a copied row: its columns by remainder modulo the stride, each remainder with room for whole vectors. */
@@ -98,12 +102,12 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
 {
-    blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .conv2d_group_vectors = 1, .channel_block = 1};
+    blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_blocks = 1};
     if (p->empty)
         return b;
-    b.channel_block = channel_block(p, kernel);
+    b.channel_blocks = channel_blocks(p, kernel);
     if (kernel->family == CONV2D_FAMILY_W) {
-        b.conv2d_group_vectors = conv2d_group_vectors(p, kernel);
+        b.group_vectors = conv2d_group_vectors(p, kernel);
         b.block_vectors = block_vectors(p, &b);
         b.chunks = weight_chunks(p);
         if (p->stride_w != 1)

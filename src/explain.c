@@ -34,7 +34,7 @@ static void say_blocking(text *t, const ready_plan *plan)
     const blocking *b = &plan->blocking;
     if (plan->kernel->family == CONV2D_FAMILY_REFERENCE)
         return;
-    say(t, "blocking: %zu in_channels at a time", b->channel_block);
+    say(t, "blocking: in_channels in %zu pieces", b->channel_blocks);
     if (plan->kernel->family == CONV2D_FAMILY_W) {
         say(t, ", %zu vectors of columns for all out_channels, these in %zu chunks", b->block_vectors, b->chunks);
         if (b->scratch_row)

@@ -28,10 +28,10 @@ typedef struct problem {
 
 /* How a run walks through the problem; which fields count depends on the family. */
 typedef struct blocking {
-    size_t channel_block; /* input channels whose weights for one tile stay in L2 */
+    size_t channel_blocks; /* pieces of the input channels, whose weights for one tile stay in L2 */
     /* W */
     size_t block_vectors;        /* vectors of output columns that all channels visit before the next ones */
-    size_t conv2d_group_vectors; /* those among them that the tiles of 16 output channels visit in turn */
+    size_t group_vectors; /* those among them that the tiles of 16 output channels visit in turn */
     size_t chunks;               /* pieces of the output channels, whose weights stay in L2 */
     size_t row_tiles;            /* pieces of the output rows, for each of which the workspace is filled once */
     size_t scratch_rows;         /* input rows that the largest of them needs */
@@ -120,7 +120,7 @@ static inline const float *packed_weights(const problem *p, const float *packed,
 /* `total` things in `pieces` pieces of nearly equal size: where piece `index` begins, and which one a thing is in. */
 static inline size_t piece_begin(size_t index, size_t total, size_t pieces)
 {
-    return index * total / pieces;
+    return pieces == 1 ? index * total : index * total / pieces; /* a division takes as long as 20 FMAs */
 }
 
 static inline size_t piece_of(size_t position, size_t total, size_t pieces)

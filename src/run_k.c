@@ -122,7 +122,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
 static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
 {
     const problem *p = run->p;
-    const size_t blocks = divide_up(p->in_channels, run->plan->blocking.channel_block);
+    const size_t blocks = run->plan->blocking.channel_blocks;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),

@@ -118,7 +118,7 @@ static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin,
 static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t blocks = divide_up(p->in_channels, run->b->channel_block);
+    const size_t blocks = run->b->channel_blocks;
     for (size_t oc = at->oc_begin; oc < at->oc_end; oc += CONV2D_OC_BLOCK)
         for (size_t block = 0; block < blocks; block++) {
             at->ic_begin = piece_begin(block, p->in_channels, blocks);
@@ -126,8 +126,8 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
             run->tile.in_channels = run->tile.kernel_rows ? ic_end - at->ic_begin : 0;
             run->tile.accumulate = block > 0;
             run->tile.activation = block + 1 < blocks ? CONV2D_NONE : p->activation;
-            for (size_t vector = begin; vector < end; vector += run->b->conv2d_group_vectors)
-                run_group(run, at, oc, vector, min_size(vector + run->b->conv2d_group_vectors, end));
+            for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
+                run_group(run, at, oc, vector, min_size(vector + run->b->group_vectors, end));
         }
 }
 
