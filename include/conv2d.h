@@ -40,7 +40,7 @@ typedef enum conv2d_status {
     CONV2D_NULL_POINTER,    /* a required pointer is NULL */
     CONV2D_INVALID,         /* a descriptor field has no meaning (groups that do not divide, kernel of size 0, ...) */
     CONV2D_EMPTY_OUTPUT,    /* the dilated kernel is larger than the padded input */
-    CONV2D_OVERFLOW,        /* a size or an offset does not fit in ptrdiff_t */
+    CONV2D_OVERFLOW,        /* a tensor of more than PTRDIFF_MAX bytes, or an extent, with padding, above 2^31 - 1 */
     CONV2D_UNSUPPORTED,     /* meaningful, but not built in this version */
     CONV2D_UNKNOWN_KERNEL,  /* options->kernel names no kernel of this build */
     CONV2D_KERNEL_MISMATCH, /* the forced kernel cannot run this problem, or not on this CPU */
@@ -212,7 +212,8 @@ CONV2D_API const char *conv2d_version(void);
 /*
  * Environment, read once, ignored in set-user-ID programs:
  *   CONV2D_ISA=scalar|avx2|avx512    an upper bound for every plan
- *   CONV2D_VERBOSE=1                 one line to stderr per plan and per run: key=value pairs separated by blanks
+ *   CONV2D_VERBOSE=1                 one line to stderr per plan and per run: "conv2d plan" or "conv2d
+ *                                   run", then key=value pairs, separated by blanks
  */
 
 #ifdef __cplusplus
