@@ -25,8 +25,8 @@ static void visit_set(const tile_set *set, visit_fn *visit, writer *w)
                     char name[SPEC_NAME_SIZE];
                     const budget b = spec_budget(&s);
                     spec_name(&s, name, sizeof name);
-                    fprintf(stderr, "convgen: %s needs %d of %d registers\n", name, budget_registers(&b),
-                            s.isa->registers);
+                    fprintf(stderr, "convgen: %s does not fit: %d of %d registers, or too large a tile or stride\n",
+                            name, budget_registers(&b), s.isa->registers);
                     exit(EXIT_FAILURE);
                 }
                 visit(w, &s);

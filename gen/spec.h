@@ -69,7 +69,7 @@ extern const size_t tile_set_count;
 
 budget spec_budget(const spec *s);
 int budget_registers(const budget *b);
-/* Whether the spec's registers suffice. */
+/* Whether the spec's registers suffice, and the library has room for the tile. */
 bool spec_fits(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);

@@ -90,6 +90,11 @@ int budget_registers(const budget *b)
 bool spec_fits(const spec *s)
 {
     const budget b = spec_budget(s);
+    const int floats = s->tile.channels * s->isa->lanes;
+    /* What src/tiles.h and src/run_k.c have room for, and the strides whose unrolled taps W can address. */
+    if (s->tile.channels > 16 || s->tile.columns > 14 || (s->family == FAMILY_K && floats > 32) ||
+        (s->family == FAMILY_W && s->taps.kernel_width && s->taps.stride != 1 && s->taps.stride != 2))
+        return false;
     return budget_registers(&b) <= s->isa->registers && b.masks <= s->isa->mask_registers;
 }
 

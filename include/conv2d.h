@@ -78,7 +78,7 @@ typedef enum conv2d_activation {
 typedef struct conv2d_desc {
     size_t batch; /* images; 0 means 1 (skip the call if you have no image) */
     size_t in_channels, in_height, in_width;
-    size_t out_channels; /* 0: the output is empty, every call succeeds and does nothing */
+    size_t out_channels; /* 0: the output is empty, a run does nothing */
     size_t kernel_height, kernel_width;
     size_t stride_h, stride_w;     /* 0 means 1 */
     size_t dilation_h, dilation_w; /* 0 means 1 */
@@ -152,7 +152,8 @@ CONV2D_API size_t conv2d_packed_size(const conv2d_plan *plan);
 CONV2D_API conv2d_status conv2d_pack_weights(const conv2d_plan *plan, const float *weights, const float *bias,
                                              float *packed);
 
-/* How many floats of workspace a run split into so many parts needs (parts 0 means 1). */
+/* How many floats of workspace a run split into so many parts needs (parts 0 means 1); SIZE_MAX if that many cannot
+ * be addressed. */
 CONV2D_API size_t conv2d_workspace_size(const conv2d_plan *plan, size_t parts);
 
 /* Runs the plan on the calling thread: no allocation, no lock, no I/O (but see CONV2D_VERBOSE). */
@@ -212,7 +213,7 @@ CONV2D_API const char *conv2d_version(void);
 /*
  * Environment, read once, ignored in set-user-ID programs:
  *   CONV2D_ISA=scalar|avx2|avx512    an upper bound for every plan
- *   CONV2D_VERBOSE=1                 one line to stderr per plan and per run: "conv2d plan" or "conv2d
+ *   CONV2D_VERBOSE=1                 one line to stderr per plan and per part of a run: "conv2d plan" or "conv2d
  *                                   run", then key=value pairs, separated by blanks
  */
 

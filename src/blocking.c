@@ -40,9 +40,9 @@ size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
- * A short block of columns lets all output channels find their input in L1.  A long one is for blocks of input channels,
- * so that each block of weights is used often, and for a single block of output channels, which saves time between
- * tiles.
+ * A short block of columns lets all output channels find their input in L1.  A long one is for blocks of input
+ * channels, so that each block of weights is used often, and for a single block of output channels, which saves time
+ * between tiles.
  */
 static size_t block_vectors(const problem *p, const blocking *b)
 {

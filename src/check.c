@@ -103,14 +103,14 @@ static void check_image(checker *c, const conv2d_desc *d, problem *p)
     p->dilation_w = or_default(d->dilation_w);
     p->pad_top = d->pad_top;
     p->pad_left = d->pad_left;
-    p->out_height =
-        check_axis(c, &(axis){d->in_height, d->kernel_height, p->stride_h, p->dilation_h, d->pad_top, d->pad_bottom,
-                              "kernel_height is 0", "in_height, its padding or its dilated kernel exceeds 2^31 - 1",
-                              "kernel_height: the dilated kernel is larger than the padded input"});
-    p->out_width =
-        check_axis(c, &(axis){d->in_width, d->kernel_width, p->stride_w, p->dilation_w, d->pad_left, d->pad_right,
-                              "kernel_width is 0", "in_width, its padding or its dilated kernel exceeds 2^31 - 1",
-                              "kernel_width: the dilated kernel is larger than the padded input"});
+    p->out_height = check_axis(c, &(axis){d->in_height, d->kernel_height, p->stride_h, p->dilation_h, d->pad_top,
+                                          d->pad_bottom, "kernel_height is 0",
+                                          "in_height, its padding, stride, dilation or dilated kernel exceeds 2^31 - 1",
+                                          "kernel_height: the dilated kernel is larger than the padded input"});
+    p->out_width = check_axis(c, &(axis){d->in_width, d->kernel_width, p->stride_w, p->dilation_w, d->pad_left,
+                                         d->pad_right, "kernel_width is 0",
+                                         "in_width, its padding, stride, dilation or dilated kernel exceeds 2^31 - 1",
+                                         "kernel_width: the dilated kernel is larger than the padded input"});
 }
 
 typedef struct tensor {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* clock_gettime */
 #include "conv2d.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,9 +97,9 @@ size_t conv2d_workspace_size(const conv2d_plan *opaque, size_t parts)
 {
     const ready_plan *p = plan_of(opaque);
     size_t size;
-    if (!p || __builtin_mul_overflow(conv2d_workspace_per_part(p), parts ? parts : 1, &size))
+    if (!p)
         return 0;
-    return size;
+    return __builtin_mul_overflow(conv2d_workspace_per_part(p), parts ? parts : 1, &size) ? SIZE_MAX : size;
 }
 
 static double seconds(void)

@@ -30,12 +30,12 @@ typedef struct problem {
 typedef struct blocking {
     size_t channel_blocks; /* pieces of the input channels, whose weights for one tile stay in L2 */
     /* W */
-    size_t block_vectors;        /* vectors of output columns that all channels visit before the next ones */
-    size_t group_vectors; /* those among them that the tiles of 16 output channels visit in turn */
-    size_t chunks;               /* pieces of the output channels, whose weights stay in L2 */
-    size_t row_tiles;            /* pieces of the output rows, for each of which the workspace is filled once */
-    size_t scratch_rows;         /* input rows that the largest of them needs */
-    ptrdiff_t phase_pitch;       /* workspace: [in_channel][input row][column modulo stride][...phase_pitch] */
+    size_t block_vectors;  /* vectors of output columns that all channels visit before the next ones */
+    size_t group_vectors;  /* those among them that the tiles of 16 output channels visit in turn */
+    size_t chunks;         /* pieces of the output channels, whose weights stay in L2 */
+    size_t row_tiles;      /* pieces of the output rows, for each of which the workspace is filled once */
+    size_t scratch_rows;   /* input rows that the largest of them needs */
+    ptrdiff_t phase_pitch; /* workspace: [in_channel][input row][column modulo stride][...phase_pitch] */
     ptrdiff_t scratch_row, scratch_channel; /* 0: tiles read the input itself */
     /* K */
     size_t tiles_per_row; /* column tiles of nearly equal width */

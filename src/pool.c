@@ -34,6 +34,7 @@ struct conv2d_pool {
     size_t threads, started;
     const conv2d_plan *plan; /* NULL tells the workers to leave */
     const conv2d_args *args;
+    unsigned float_mode; /* the caller's MXCSR, so that rounding and denormals are as on its thread */
     worker workers[];
 };
 
@@ -44,12 +45,36 @@ static int64_t nanoseconds(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+#ifdef __x86_64__
 static void pause_cpu(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
-#endif
 }
+
+static unsigned get_float_mode(void)
+{
+    return __builtin_ia32_stmxcsr();
+}
+
+static void set_float_mode(unsigned mode)
+{
+    __builtin_ia32_ldmxcsr(mode);
+}
+#else
+static void pause_cpu(void)
+{
+}
+
+static unsigned get_float_mode(void)
+{
+    return 0;
+}
+
+static void set_float_mode(unsigned mode)
+{
+    (void)mode;
+}
+#endif
 
 /* Spins until *word is no longer `value`; false if it still is after the time to spin. */
 static int spin_while(atomic_uint *word, unsigned value)
@@ -120,6 +145,7 @@ static void *work(void *argument)
             leave_callers_cpu(self);
         if (!pool->plan)
             return NULL;
+        set_float_mode(pool->float_mode);
         conv2d_run_part(pool->plan, pool->args, self->part, pool->threads);
         if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->caller_sleeps))
             futex_wake(&pool->unfinished);
@@ -130,6 +156,7 @@ static void start_job(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_a
 {
     pool->plan = plan;
     pool->args = args;
+    pool->float_mode = get_float_mode();
     atomic_store(&pool->caller_cpu, (unsigned)sched_getcpu());
     atomic_store(&pool->unfinished, (unsigned)pool->started);
     atomic_fetch_add(&pool->generation, 1);
