@@ -40,14 +40,16 @@ size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
- * A short block of columns lets all output channels find their input in L1.  A long one is for blocks of input
- * channels, so that each block of weights is used often, and for a single block of output channels, which saves time
- * between tiles.
+ * A short block of columns lets all output channels find their input in L1.  A long one saves time between tiles, where
+ * there is but one block of output channels or its input fits the L1 anyway; and with blocks of input channels it lets
+ * each block of weights be used often.
  */
-static size_t block_vectors(const problem *p, const blocking *b)
+static size_t block_vectors(const problem *p, const conv2d_kernel *kernel, const blocking *b)
 {
-    const bool is_long = b->channel_blocks > 1 || p->out_channels <= CONV2D_OC_BLOCK;
-    return is_long ? divide_up(24, b->group_vectors) * b->group_vectors : b->group_vectors;
+    const size_t most = divide_up(24, b->group_vectors) * b->group_vectors;
+    const size_t floats = min_size(most * kernel->lanes, p->out_width) * p->stride_w * p->kernel_height;
+    const bool fits = floats * sizeof(float) <= conv2d_cpu()->l1_bytes / p->in_channels;
+    return b->channel_blocks > 1 || p->out_channels <= CONV2D_OC_BLOCK || fits ? most : b->group_vectors;
 }
 
 /* Floats of a copied row: its columns by remainder modulo the stride, each remainder with room for whole vectors. */
@@ -108,7 +110,7 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
     b.channel_blocks = channel_blocks(p, kernel);
     if (kernel->family == CONV2D_FAMILY_W) {
         b.group_vectors = conv2d_group_vectors(p, kernel);
-        b.block_vectors = block_vectors(p, &b);
+        b.block_vectors = block_vectors(p, kernel, &b);
         b.chunks = weight_chunks(p);
         if (p->stride_w != 1)
             set_scratch(&b, p, kernel);

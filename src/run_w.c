@@ -5,6 +5,9 @@
  * with the columns sorted by their remainder modulo the stride, so that a tap again reads neighbouring floats.
  */
 #include <stdint.h>
+#ifdef __x86_64__
+#include <xmmintrin.h>
+#endif
 
 #include "tiles.h"
 
@@ -150,6 +153,19 @@ static void run_block(w_run *run, w_position *at, size_t block)
     }
 }
 
+/* Every other float of `from`.  Four at a time (SSE is in every x86-64): float by float the copy takes 2-3 % of a first
+ * layer. */
+static void copy_even(const float *from, float *to, size_t count)
+{
+    size_t i = 0;
+#ifdef __x86_64__
+    for (; i + 4 < count; i += 4) /* the last load ends one float behind the last even one, which exists */
+        _mm_storeu_ps(to + i, _mm_shuffle_ps(_mm_loadu_ps(from + 2 * i), _mm_loadu_ps(from + 2 * i + 4), 0x88));
+#endif
+    for (; i < count; i++)
+        to[i] = from[2 * i];
+}
+
 /* Input columns with the same remainder modulo the stride become neighbours: column `index` of a phase is input column
  * index * stride + phase - pad_left. */
 static void copy_row(const problem *p, const float *in, float *out, ptrdiff_t phase_pitch)
@@ -161,9 +177,8 @@ static void copy_row(const problem *p, const float *in, float *out, ptrdiff_t ph
         const float *from = in + (ptrdiff_t)(inside.begin * stride + phase) - (ptrdiff_t)p->pad_left;
         float *to = out + (ptrdiff_t)phase * phase_pitch + inside.begin;
         const size_t count = inside.end - inside.begin;
-        if (stride == 2) /* for the compiler, which cannot scale an index by any other number in an address */
-            for (size_t i = 0; i < count; i++)
-                to[i] = from[2 * i];
+        if (stride == 2)
+            copy_even(from, to, count);
         else
             for (size_t i = 0; i < count; i++, from += stride)
                 to[i] = *from;
