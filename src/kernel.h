@@ -47,10 +47,10 @@ typedef struct conv2d_tile {
     size_t kernel_rows;  /* how many kernel rows are valid here, at least 1 unless in_channels is 0 */
     size_t kernel_width; /* looped taps */
 
-    /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input, bit
-     * s of partial that a wanted lane does not, so that some lanes must keep their sums. */
+    /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input; bit
+     * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum. */
     const uint32_t *mask;
-    uint32_t partial;
+    uint32_t narrow, partial;
     uint32_t store_mask; /* W, edge: the lanes that are wanted */
 
     /* K, edge: the first output's column at kernel column 0, its growth per output and per kernel column,

@@ -62,7 +62,9 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const double misses = p->stride_w == 1 ? miss_cycles(p, (double)(columns * kernel->lanes * 4), 0.5) : 0;
     /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time. */
     const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
-    return tap_cycles((double)(channels * columns), loads, kernel) + misses + (weights_miss ? 0.8 : 0);
+    /* A tenth of a cycle for each load that crosses a line. */
+    return tap_cycles((double)(channels * columns), loads, kernel) + 0.1 * (double)columns + misses +
+           (weights_miss ? 0.8 : 0);
 }
 
 static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns)
@@ -99,14 +101,14 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
             const size_t width = w_tile_width(p, kernel, &grid, channels, group);
             const double tiles = (double)repeat * vectors / (double)width;
             row += tiles * w_tile_cycles(p, kernel, channels, width);
-            ends += tiles * (10 + 2.5 * (double)(channels * width));
+            ends += tiles * (25 + 2.5 * (double)(channels * width));
             done += channels;
         }
         oc += repeat * in_block;
     }
-    /* At most two edge vectors a row, slower by a tenth (masks) or a half (blends). */
+    /* At most two edge vectors a row, slower by a twentieth (masks) or a half (blends). */
     const double edges = p->kernel_width > 1 || p->out_width % kernel->lanes ? 2 / vectors : 0;
-    const double slow = 1 + edges * (kernel->lanes == 16 ? 0.1 : 0.5) + (p->stride_w == 1 ? 0 : 0.05);
+    const double slow = 1 + edges * (kernel->lanes == 16 ? 0.05 : 0.5) + (p->stride_w == 1 ? 0 : 0.03);
     return row * taps * slow + ends * (double)p->out_height;
 }
 

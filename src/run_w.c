@@ -67,13 +67,13 @@ static void set_masks(w_run *run, size_t vector)
 {
     const size_t column = vector * run->lanes, wanted = min_size(run->p->out_width - column, run->lanes);
     run->tile.store_mask = (1u << wanted) - 1;
-    run->tile.partial = 0;
+    run->tile.narrow = run->tile.partial = 0;
     for (size_t tap = 0; tap < run->p->kernel_width; tap++) {
         const size_t from = max_size(run->column_begin[tap], column) - column;
         const size_t to = max_size(min_size(run->column_end[tap], column + run->lanes), column) - column;
         run->mask[tap] = from < to ? ((1u << to) - 1) & ~((1u << from) - 1) : 0;
-        if (run->mask[tap] != run->tile.store_mask)
-            run->tile.partial |= 1u << tap;
+        run->tile.narrow |= (run->mask[tap] != (1u << run->lanes) - 1 ? 1u : 0u) << tap;
+        run->tile.partial |= (run->mask[tap] != run->tile.store_mask ? 1u : 0u) << tap;
     }
 }
 
