@@ -57,13 +57,12 @@ static double miss_cycles(const problem *p, double column_bytes, double line_cyc
 /* Whole vectors cross cache lines, broadcasts never do. */
 static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t channels, size_t columns)
 {
-    const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0;
+    const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0, crossing = kernel->lanes == 16 ? 0.1 : 0;
     const double loads = vector_load * (double)columns + 0.5 * (double)channels;
-    const double misses = p->stride_w == 1 ? miss_cycles(p, (double)(columns * kernel->lanes * 4), 0.5) : 0;
+    const double misses = p->stride_w == 1 ? miss_cycles(p, (double)(columns * kernel->lanes * 4), 0.4) : 0;
     /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time. */
     const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
-    /* A tenth of a cycle for each load that crosses a line. */
-    return tap_cycles((double)(channels * columns), loads, kernel) + 0.1 * (double)columns + misses +
+    return tap_cycles((double)(channels * columns), loads, kernel) + crossing * (double)columns + misses +
            (weights_miss ? 0.8 : 0);
 }
 
