@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * THE TABLE: every tile of the library.  To add one, add a row; the generator refuses it if the registers do not
- * suffice.  The tiles come from measurements on Zen 4 (docs/design.md, "Register tiles").
+ * suffice.  The tiles come from measurements on Zen 4 (docs/design.md).
  */
 #include "spec.h"
 
@@ -40,6 +40,7 @@ static const tile_row k_avx2[] = {
     {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false}, {1, 6, false}, {1, 5, false},
     {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
 };
+
 #define ROWS(a) a, sizeof a / sizeof a[0]
 const tile_set tile_sets[] = {
     {FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2)},

@@ -19,6 +19,7 @@ enum { CONV2D_OC_BLOCK = 16 };
 enum { CONV2D_MAX_MASKED_TAPS = 32 };
 /* And at most this stride: each remainder modulo the stride has its part of the workspace. */
 enum { CONV2D_MAX_PHASES = 16 };
+
 typedef enum conv2d_family {
     CONV2D_FAMILY_REFERENCE,
     CONV2D_FAMILY_W, /* lanes along output columns */

@@ -73,23 +73,13 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
            miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8);
 }
 
-/* The widest tile in use for so many channels. */
-static size_t w_tile_width(const problem *p, const conv2d_kernel *kernel, const tile_grid *grid, size_t channels,
-                           size_t group)
-{
-    size_t width = min_size(min_size(group, divide_up(p->out_width, kernel->lanes)), MAX_TILE_COLUMNS);
-    while (width > 1 && !grid->tile[channels][width])
-        width--;
-    return width;
-}
-
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     tile_grid grid;
     fill_grid(&grid, kernel);
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
-    const size_t group = conv2d_group_vectors(p, kernel);
+    const size_t group = min_size(conv2d_group_vectors(p, kernel), divide_up(p->out_width, kernel->lanes));
     double row = 0, ends = 0;
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
@@ -97,7 +87,7 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
         const size_t repeat = in_block == CONV2D_OC_BLOCK ? p->out_channels / CONV2D_OC_BLOCK : 1;
         for (size_t done = 0; done < in_block;) {
             const size_t channels = widest_channels(&grid, in_block - done, kernel->tile_channels);
-            const size_t width = w_tile_width(p, kernel, &grid, channels, group);
+            const size_t width = widest_columns(&grid, channels, group);
             const double tiles = (double)repeat * vectors / (double)width;
             row += tiles * w_tile_cycles(p, kernel, channels, width);
             ends += tiles * (25 + 2.5 * (double)(channels * width));

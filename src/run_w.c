@@ -77,15 +77,6 @@ static void set_masks(w_run *run, size_t vector)
     }
 }
 
-/* The widest tile of so many channels for at most `vectors` vectors. */
-static size_t widest_columns(const tile_grid *grid, size_t channels, size_t vectors)
-{
-    size_t width = min_size(vectors, MAX_TILE_COLUMNS);
-    while (width > 1 && !grid->tile[channels][width])
-        width--;
-    return width;
-}
-
 /* So many output channels from `oc` on, for vectors [begin, end). */
 static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channels, size_t begin, size_t end)
 {
@@ -215,6 +206,16 @@ static const float *input_row(w_run *run, const w_row *at, const float *image, s
     }
     const size_t y = (at->row - at->tile_row) * p->stride_h + kernel_row * p->dilation_h;
     return run->scratch + (ptrdiff_t)y * run->b->scratch_row;
+}
+
+/* Sets the valid kernel rows of an output row and returns the first of them. */
+static size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
+{
+    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
+    const tap_range range = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
+    tile->kernel_rows = range.end - range.begin;
+    tile->weights_skip = (ptrdiff_t)((p->kernel_height - tile->kernel_rows) * p->kernel_width * CONV2D_OC_BLOCK);
+    return range.begin;
 }
 
 /* Blocks [begin, end) of columns of one row, for one chunk of output channels. */

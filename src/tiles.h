@@ -36,6 +36,15 @@ static inline size_t widest_edge(const tile_grid *grid, size_t limit)
     return channels;
 }
 
+/* The widest tile of so many channels for at most `vectors` vectors of columns. */
+static inline size_t widest_columns(const tile_grid *grid, size_t channels, size_t vectors)
+{
+    size_t width = min_size(vectors, MAX_TILE_COLUMNS);
+    while (width > 1 && !grid->tile[channels][width])
+        width--;
+    return width;
+}
+
 /* The fields of a tile that stay the same for a whole run. */
 static inline conv2d_tile common_tile(const problem *p)
 {
@@ -46,17 +55,6 @@ static inline conv2d_tile common_tile(const problem *p)
         .act_a = p->act_a,
         .act_b = p->act_b,
     };
-}
-
-/* Sets the valid kernel rows of an output row and returns the first of them. */
-static inline size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
-{
-    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
-    const tap_range range = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
-    tile->kernel_rows = range.end - range.begin;
-    tile->in_channels = tile->kernel_rows ? p->in_channels : 0;
-    tile->weights_skip = (ptrdiff_t)((p->kernel_height - tile->kernel_rows) * p->kernel_width * CONV2D_OC_BLOCK);
-    return range.begin;
 }
 
 #endif
