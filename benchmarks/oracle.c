@@ -89,6 +89,8 @@ float oracle_output(const conv2d_desc *d, const float *in, const float *weights,
                                                image, first_ic + ic, y, x);
                 sum = fmaf(in[at], weights[weight_index(d, oc, ic, kh, kw)], sum);
             }
+    if (d->residual)
+        sum += d->residual[oracle_output_index(d, image, oc, row, column)];
     return activate(d, sum);
 }
 

@@ -11,7 +11,10 @@
 
 #include "conv2d.h"
 
-/* The value of one output element.  desc must describe a valid problem; pitches and layouts are honoured. */
+/*
+ * The value of one output element.  desc must describe a valid problem; pitches and layouts are honoured; a residual
+ * lies as the output does.
+ */
 float oracle_output(const conv2d_desc *desc, const float *in, const float *weights, size_t image, size_t out_channel,
                     size_t row, size_t column);
 

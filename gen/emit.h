@@ -15,9 +15,9 @@ void emit_tile(writer *w, const spec *s);
 void emit_w_tile(writer *w, const spec *s);
 void emit_k_tile(writer *w, const spec *s);
 
-/* The function that transposes K tiles into NCHW rows. */
-void emit_store(writer *w, const isa_row *isa);
-void store_name(const isa_row *isa, char *name, size_t size);
+/* The functions that store K's buffer as NCHW rows and as NHWC pixels. */
+void emit_stores(writer *w, const isa_row *isa);
+void store_name(const isa_row *isa, const char *layout, char *name, size_t size);
 
 /* Applies the activation of `source` to `count` vectors; name(i) formats the i-th variable. */
 typedef void vector_name(int index, const void *context, char *name, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Family K: the lanes of a vector are neighbouring output channels.  A tile is `channels` vectors times `columns`
- * output columns; each weight vector is used by all columns, each input is broadcast.  The sums go to a buffer that
- * stays in L1, from which the store function writes NCHW rows.
+ * output columns; each weight vector is used by all columns, each input is broadcast.  The sums go to an NHWC output,
+ * or to a buffer that stays in L1, from which a store function (store.c) writes the output.
  */
 #include "emit.h"
 
@@ -13,10 +13,15 @@ static void emit_setup(writer *w, const spec *s)
     line(w, "const ptrdiff_t weights_skip = tile->weights_skip;");
     for (int v = 1; v < s->tile.channels; v++)
         line(w, "const ptrdiff_t vector%d = tile->weights_vector[%d];", v, v);
-    if (!s->taps.stride)
+    if (!s->taps.stride && s->tile.columns > 1)
         line(w, "const ptrdiff_t pixel_pitch = tile->pixel_pitch;");
-    if (!s->taps.kernel_width) {
+    if (!s->taps.stride && s->tile.columns > 3)
+        line(w, "const ptrdiff_t pixel_pitch3 = 3 * pixel_pitch;");
+    if (s->tile.columns > 1)
+        line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
+    if (s->taps.kernel_width != 1 && (!s->taps.kernel_width || !s->taps.stride))
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
+    if (!s->taps.kernel_width) {
         line(w, "const size_t kernel_width = tile->kernel_width;");
         if (s->border == EDGE) {
             line(w, "const ptrdiff_t column_step = tile->column_step, in_width = tile->in_width;");
@@ -28,15 +33,30 @@ static void emit_setup(writer *w, const spec *s)
 /* Sums start at the bias, or where the input channels before left them. */
 static void emit_start(writer *w, const spec *s)
 {
-    const int lanes = s->isa->lanes, floats = s->tile.channels * lanes;
+    const int lanes = s->isa->lanes;
     for (int v = 0; v < s->tile.channels; v++)
         for (int p = 0; p < s->tile.columns; p++)
             line(w, "%s acc%d_%d = %s_loadu_ps(tile->bias + %d);", s->isa->vector, v, p, s->isa->prefix, v * lanes);
     block_begin(w, "if (tile->accumulate)");
-    for (int v = 0; v < s->tile.channels; v++)
-        for (int p = 0; p < s->tile.columns; p++)
-            line(w, "acc%d_%d = %s_loadu_ps(tile->out + %d);", v, p, s->isa->prefix, p * floats + v * lanes);
+    line(w, "const float *sums = tile->out;");
+    for (int p = 0; p < s->tile.columns; p++) {
+        for (int v = 0; v < s->tile.channels; v++)
+            line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", v, p, s->isa->prefix, v * lanes);
+        if (p + 1 < s->tile.columns)
+            line(w, "sums += tile->out_column_pitch;");
+    }
     block_end(w);
+}
+
+static void emit_sums(writer *w, const spec *s)
+{
+    line(w, "float *out = tile->out;");
+    for (int p = 0; p < s->tile.columns; p++) {
+        for (int v = 0; v < s->tile.channels; v++)
+            line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * s->isa->lanes, v, p);
+        if (p + 1 < s->tile.columns)
+            line(w, "out += out_column_pitch;");
+    }
 }
 
 /* Operands are made to live on between several taps, where a register is left for it (not so in AVX2's 3x4). */
@@ -54,13 +74,30 @@ static void emit_weights(writer *w, const spec *s, int tap)
              tap * 16);
 }
 
+/*
+ * With any stride a pointer visits the columns, and moves on every four of them: so many can x86 address from one base.
+ * It is opaque, or clang 14 loads many columns ahead and spills (2x14: 28 times a tap).
+ */
+static void emit_step(writer *w, const spec *s, int pixel)
+{
+    if (s->taps.stride)
+        return;
+    if (pixel == 0)
+        line(w, "const float *pixels = taps;");
+    else if (pixel % 4 == 0) {
+        line(w, "pixels += 4 * pixel_pitch;");
+        line(w, "OPAQUE(pixels);");
+    }
+}
+
 static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
 {
+    static const char *const offsets[] = {"0", "pixel_pitch", "2 * pixel_pitch", "pixel_pitch3"};
     char address[48];
     if (s->taps.stride)
         snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride + tap);
     else
-        snprintf(address, sizeof address, "taps[%d * pixel_pitch]", pixel);
+        snprintf(address, sizeof address, "pixels[%s]", offsets[pixel % 4]);
     scope_begin(w);
     line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
     for (int v = 0; v < s->tile.channels; v++)
@@ -72,8 +109,11 @@ static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
 
 static void emit_pixels(writer *w, const spec *s, int first, int last)
 {
-    for (int p = first; p <= last; p++)
-        emit_pixel(w, s, 0, p);
+    for (int p = 0; p <= last; p++) {
+        emit_step(w, s, p);
+        if (p >= first)
+            emit_pixel(w, s, 0, p);
+    }
 }
 
 /*
@@ -93,6 +133,7 @@ static void emit_edge_pixels(writer *w, const spec *s)
     }
     block_else(w);
     for (int p = 0; p <= last; p++) {
+        emit_step(w, s, p);
         block_begin(w, "if ((size_t)(column + %d * column_step) < (size_t)in_width)", p);
         emit_pixel(w, s, 0, p);
         block_end(w);
@@ -104,8 +145,9 @@ static void emit_edge_pixels(writer *w, const spec *s)
 /* Whether a border tile leaves the tap of an output column out: it falls on the column of padding. */
 static bool on_padding(const spec *s, int tap, int pixel)
 {
-    const int from_left = pixel * s->taps.stride + tap;
-    const int from_right = (s->tile.columns - 1 - pixel) * s->taps.stride + s->taps.kernel_width - 1 - tap;
+    const int stride = s->taps.stride ? s->taps.stride : 1; /* larger ones leave out no more */
+    const int from_left = pixel * stride + tap;
+    const int from_right = (s->tile.columns - 1 - pixel) * stride + s->taps.kernel_width - 1 - tap;
     const bool left = s->border == LEFT || s->border == BOTH, right = s->border == RIGHT || s->border == BOTH;
     return (left && from_left < 1) || (right && from_right < 1);
 }
@@ -114,14 +156,18 @@ static void emit_unrolled_taps(writer *w, const spec *s)
 {
     const int last = s->tile.columns - 1;
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
+        if (tap > 0 && !s->taps.stride)
+            line(w, "taps += tap_pitch;");
         if (last == 0 && on_padding(s, tap, 0))
             continue;
         line(w, "OPAQUE(taps);");
         scope_begin(w);
         emit_weights(w, s, tap);
-        for (int p = 0; p <= last; p++)
+        for (int p = 0; p <= last; p++) {
+            emit_step(w, s, p);
             if (!on_padding(s, tap, p))
                 emit_pixel(w, s, tap, p);
+        }
         for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
             line(w, "USE(weight%d);", v);
         block_end(w);
@@ -166,15 +212,11 @@ static void emit_channels(writer *w, const spec *s)
 
 void emit_k_tile(writer *w, const spec *s)
 {
-    const int floats = s->tile.channels * s->isa->lanes;
     emit_tile_begin(w, s);
     emit_setup(w, s);
     emit_start(w, s);
     emit_channels(w, s);
-    line(w, "float *out = tile->out;");
-    for (int p = 0; p < s->tile.columns; p++)
-        for (int v = 0; v < s->tile.channels; v++)
-            line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, p * floats + v * s->isa->lanes, v, p);
+    emit_sums(w, s);
     block_end(w);
     blank(w);
 }

@@ -205,7 +205,30 @@ static void emit_channels(writer *w, const spec *s)
     block_end(w);
 }
 
-static void emit_stores(writer *w, const spec *s)
+/* In the lanes that are wanted. */
+static void emit_residual(writer *w, const spec *s)
+{
+    block_begin(w, "if (tile->residual)");
+    line(w, "const float *residual = tile->residual;");
+    for (int k = 0; k < s->tile.channels; k++) {
+        for (int v = 0; v < s->tile.columns; v++)
+            if (s->border == INTERIOR)
+                line(w, "acc%d_%d = %s_add_ps(acc%d_%d, %s_loadu_ps(residual + %d));", k, v, s->isa->prefix, k, v,
+                     s->isa->prefix, v * s->isa->lanes);
+            else if (s->isa->mask_registers)
+                line(w,
+                     "acc%d_0 = _mm512_add_ps(acc%d_0, _mm512_maskz_loadu_ps((__mmask16)tile->store_mask, residual));",
+                     k, k);
+            else
+                line(w, "acc%d_0 = _mm256_add_ps(acc%d_0, _mm256_maskload_ps(residual, lanes_of(tile->store_mask)));",
+                     k, k);
+        if (k + 1 < s->tile.channels)
+            line(w, "residual += out_channel_pitch;");
+    }
+    block_end(w);
+}
+
+static void emit_row_stores(writer *w, const spec *s)
 {
     line(w, "float *out = tile->out;");
     if (s->border == EDGE)
@@ -229,8 +252,9 @@ void emit_w_tile(writer *w, const spec *s)
     emit_setup(w, s);
     emit_start(w, s);
     emit_channels(w, s);
+    emit_residual(w, s);
     emit_activation(w, s->isa, "tile", s->tile.channels * s->tile.columns, accumulator_name, s);
-    emit_stores(w, s);
+    emit_row_stores(w, s);
     block_end(w);
     blank(w);
 }

@@ -92,9 +92,10 @@ static void write_header(const char *directory)
     for (size_t i = 0; i < tile_set_count; i++) {
         visit_set(&tile_sets[i], declare, &w);
         if (tile_sets[i].family == FAMILY_K) {
-            char name[SPEC_NAME_SIZE];
-            store_name(tile_sets[i].isa, name, sizeof name);
-            line(&w, "conv2d_store_fn %s;", name);
+            char nchw[SPEC_NAME_SIZE], nhwc[SPEC_NAME_SIZE];
+            store_name(tile_sets[i].isa, "nchw", nchw, sizeof nchw);
+            store_name(tile_sets[i].isa, "nhwc", nhwc, sizeof nhwc);
+            line(&w, "conv2d_store_fn %s, %s;", nchw, nhwc);
         }
     }
     line(&w, "#endif");
@@ -110,7 +111,7 @@ static void write_set(const char *directory, const tile_set *set)
     emit_prelude(&w, set->isa, file);
     visit_set(set, emit_tile, &w);
     if (set->family == FAMILY_K)
-        emit_store(&w, set->isa);
+        emit_stores(&w, set->isa);
     line(&w, "#endif");
     close_output(&w, file);
 }

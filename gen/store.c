@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The store of family K: square blocks of the tile buffer, [column][channel], are transposed in registers, activated
- * and written as rows of the NCHW output.  The buffer is readable up to a whole block.
+ * The stores of family K's buffer, [column][channel].  For NCHW, square blocks of it are transposed in registers and
+ * written as rows; for NHWC, columns are written as they are.  On the way the residual is added and the activation
+ * applied.  The buffer is readable up to a whole block.
  */
 #include "emit.h"
 
-void store_name(const isa_row *isa, char *name, size_t size)
+void store_name(const isa_row *isa, const char *layout, char *name, size_t size)
 {
-    snprintf(name, size, "conv2d_store_nchw__%s", isa->name);
+    snprintf(name, size, "conv2d_store_%s__%s", layout, isa->name);
 }
 
 /* Within each 128-bit lane: 4x4 transposes of x0..x<lanes-1> into c0.. */
@@ -51,12 +52,40 @@ static void block_row_name(int index, const void *context, char *name, size_t si
     snprintf(name, size, "x%d", index);
 }
 
+/* The lanes below `count`. */
+static void emit_mask(writer *w, const isa_row *isa, const char *count)
+{
+    line(w, "const uint32_t mask = %s >= %d ? %s : (1u << %s) - 1;", count, isa->lanes,
+         isa->lanes == 16 ? "0xffff" : "0xff", count);
+}
+
+static void emit_residual_add(writer *w, const isa_row *isa, const char *x)
+{
+    if (isa->mask_registers)
+        line(w, "%s = _mm512_add_ps(%s, _mm512_maskz_loadu_ps((__mmask16)mask, residual));", x, x);
+    else
+        line(w, "%s = _mm256_add_ps(%s, _mm256_maskload_ps(residual, lanes_of(mask)));", x, x);
+}
+
+/* Rows of the block that lie beyond the last channel have no residual. */
+static void emit_row_residuals(writer *w, const isa_row *isa)
+{
+    block_begin(w, "if (store->residual)");
+    line(w, "const float *residual = store->residual + (ptrdiff_t)channel * store->out_pitch + column;");
+    for (int i = 0; i < isa->lanes; i++) {
+        char x[16];
+        block_row_name(i, NULL, x, sizeof x);
+        block_begin(w, "if (rows > %d)", i);
+        emit_residual_add(w, isa, x);
+        line(w, "residual += store->out_pitch;");
+        block_end(w);
+    }
+    block_end(w);
+}
+
 static void emit_row_stores(writer *w, const isa_row *isa)
 {
     const int n = isa->lanes;
-    line(w, "const size_t rows = store->channels - channel;");
-    line(w, "const size_t columns = store->columns - column;");
-    line(w, "const uint32_t mask = columns >= %d ? %s : (1u << columns) - 1;", n, n == 16 ? "0xffff" : "0xff");
     for (int i = 0; i < n; i++) {
         if (i)
             block_begin(w, "if (rows > %d)", i);
@@ -67,21 +96,50 @@ static void emit_row_stores(writer *w, const isa_row *isa)
         } else {
             line(w, "store_first(out, x%d, mask);", i);
         }
-        line(w, "out += store->out_channel_pitch;");
+        line(w, "out += store->out_pitch;");
         block_end(w);
     }
 }
 
-void emit_store(writer *w, const isa_row *isa)
+static void emit_nhwc_store(writer *w, const isa_row *isa)
 {
     char name[SPEC_NAME_SIZE];
-    store_name(isa, name, sizeof name);
+    store_name(isa, "nhwc", name, sizeof name);
+    block_begin(w, "TARGET void %s(const conv2d_tile_store *store)", name);
+    block_begin(w, "for (size_t channel = 0; channel < store->channels; channel += %d)", isa->lanes);
+    line(w, "const float *tile = store->tile + channel;");
+    line(w, "const float *residual = store->residual ? store->residual + channel : NULL;");
+    line(w, "float *out = store->out + channel;");
+    line(w, "const size_t channels = store->channels - channel;");
+    emit_mask(w, isa, "channels");
+    block_begin(w, "for (size_t column = store->columns; column != 0; column--)");
+    line(w, "%s x0 = %s_loadu_ps(tile);", isa->vector, isa->prefix);
+    block_begin(w, "if (residual)");
+    emit_residual_add(w, isa, "x0");
+    line(w, "residual += store->out_pitch;");
+    block_end(w);
+    emit_activation(w, isa, "store", 1, block_row_name, NULL);
+    if (isa->mask_registers)
+        line(w, "_mm512_mask_storeu_ps(out, (__mmask16)mask, x0);");
+    else
+        line(w, "store_first(out, x0, mask);");
+    line(w, "tile += store->tile_pitch;");
+    line(w, "out += store->out_pitch;");
+    block_end(w);
+    block_end(w);
+    block_end(w);
+}
+
+static void emit_nchw_store(writer *w, const isa_row *isa)
+{
+    char name[SPEC_NAME_SIZE];
+    store_name(isa, "nchw", name, sizeof name);
     line(w, "/* %d x %d floats at a time. */", isa->lanes, isa->lanes);
     block_begin(w, "TARGET void %s(const conv2d_tile_store *store)", name);
     block_begin(w, "for (size_t channel = 0; channel < store->channels; channel += %d)", isa->lanes);
     block_begin(w, "for (size_t column = 0; column < store->columns; column += %d)", isa->lanes);
     line(w, "const float *tile = store->tile + (ptrdiff_t)column * store->tile_pitch + channel;");
-    line(w, "float *out = store->out + (ptrdiff_t)channel * store->out_channel_pitch + column;");
+    line(w, "float *out = store->out + (ptrdiff_t)channel * store->out_pitch + column;");
     for (int i = 0; i < isa->lanes; i++)
         line(w, "const %s a%d = %s_loadu_ps(tile + %d * store->tile_pitch);", isa->vector, i, isa->prefix, i);
     emit_lane_transposes(w, isa);
@@ -89,9 +147,19 @@ void emit_store(writer *w, const isa_row *isa)
         emit_exchange_avx512(w);
     else
         emit_exchange_avx2(w);
+    line(w, "const size_t rows = store->channels - channel;");
+    line(w, "const size_t columns = store->columns - column;");
+    emit_mask(w, isa, "columns");
+    emit_row_residuals(w, isa);
     emit_activation(w, isa, "store", isa->lanes, block_row_name, NULL);
     emit_row_stores(w, isa);
     block_end(w);
     block_end(w);
     block_end(w);
+}
+
+void emit_stores(writer *w, const isa_row *isa)
+{
+    emit_nchw_store(w, isa);
+    emit_nhwc_store(w, isa);
 }

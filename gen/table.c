@@ -43,11 +43,14 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
 {
     const spec s = interior_spec(set, taps, tile);
     const budget b = spec_budget(&s);
-    char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], store[SPEC_NAME_SIZE] = "NULL";
+    char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE];
+    char nchw[SPEC_NAME_SIZE] = "NULL", nhwc[SPEC_NAME_SIZE] = "NULL";
     spec_name(&s, name, sizeof name);
     tiles_name(set, taps, tiles, sizeof tiles);
-    if (set->family == FAMILY_K)
-        store_name(set->isa, store, sizeof store);
+    if (set->family == FAMILY_K) {
+        store_name(set->isa, "nchw", nchw, sizeof nchw);
+        store_name(set->isa, "nhwc", nhwc, sizeof nhwc);
+    }
     scope_begin(w);
     line(w, ".name = \"%s\",", name);
     line(w, ".family = %s,", set->family == FAMILY_W ? "CONV2D_FAMILY_W" : "CONV2D_FAMILY_K");
@@ -56,7 +59,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);
     line(w, ".registers = %d, .fmas = %d, .loads = %d,", budget_registers(&b), b.fmas, b.loads);
     line(w, ".tiles = %s, .tile_count = %zu,", tiles, set->tile_count);
-    line(w, ".store = %s,", store);
+    line(w, ".store_nchw = %s, .store_nhwc = %s,", nchw, nhwc);
     block_end_with(w, ",");
 }
 

@@ -50,7 +50,7 @@ typedef enum conv2d_status {
 
 typedef enum conv2d_layout {
     CONV2D_NCHW = 0, /* [image][channel][row][column] */
-    CONV2D_NHWC      /* [image][row][column][channel]: not built yet, refused with CONV2D_UNSUPPORTED */
+    CONV2D_NHWC      /* [image][row][column][channel] */
 } conv2d_layout;
 
 typedef enum conv2d_weights_layout {
@@ -86,11 +86,13 @@ typedef struct conv2d_desc {
     size_t pad_top, pad_bottom, pad_left, pad_right;
     conv2d_layout in_layout, out_layout;
     conv2d_weights_layout weights_layout;
-    /* Distances between images, then channels, then rows, so that a call can read a crop of a larger tensor or
-     * write a channel slice of a concatenation.  0 means dense.  Never smaller than what they step over. */
+    /* Distances between images, then channels, then rows (NHWC: images, rows, columns), so that a call can read a crop
+     * of a larger tensor or write a channel slice of a concatenation.  0 means dense.  Never smaller than what they
+     * step over. */
     size_t in_pitch[3], out_pitch[3];
     const float *bias;     /* out_channels values, or NULL; a plan keeps only whether there is one */
-    const float *residual; /* not built yet: must be NULL */
+    const float *residual; /* added to the sums before the activation, laid out and pitched as the output; or NULL.  A
+                            * plan keeps only whether there is one: each run has its own */
     conv2d_activation activation;
     float act_a, act_b; /* the activation's parameters; clamp needs act_a <= act_b */
 } conv2d_desc;
@@ -116,11 +118,11 @@ typedef struct conv2d_plan {
     size_t opaque[80];
 } conv2d_plan;
 
-/* The tensors of one run.  out must not overlap any of the others. */
+/* The tensors of one run.  out must not overlap any of the others, but may be the same tensor as residual. */
 typedef struct conv2d_args {
     const float *in;       /* batch x in_channels x in_height x in_width, laid out as the descriptor says */
     const float *packed;   /* from conv2d_pack_weights with the same plan */
-    const float *residual; /* must be NULL in this version */
+    const float *residual; /* laid out and pitched as out; NULL if the descriptor had none */
     float *out;            /* batch x out_channels x out_height x out_width */
     float *workspace;      /* conv2d_workspace_size floats; NULL is good when that is 0 */
 } conv2d_args;

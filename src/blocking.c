@@ -8,7 +8,7 @@
 static size_t weight_chunks(const problem *p)
 {
     const size_t blocks = max_size(1, conv2d_cpu()->l2_bytes / 2 / sizeof(float) / packed_block_size(p));
-    return divide_up(packed_blocks(p), blocks);
+    return divide_up(group_blocks(p), blocks);
 }
 
 /* The weights that a tile sweeps must stay in L2 from one tile to the next: where they would take more than 3/8 of it,
@@ -107,7 +107,8 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
     blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_blocks = 1};
     if (p->empty)
         return b;
-    b.channel_blocks = channel_blocks(p, kernel);
+    /* Sums that pass through the output would overwrite a residual that is the same tensor. */
+    b.channel_blocks = p->has_residual ? 1 : channel_blocks(p, kernel);
     if (kernel->family == CONV2D_FAMILY_W) {
         b.group_vectors = conv2d_group_vectors(p, kernel);
         b.block_vectors = block_vectors(p, kernel, &b);

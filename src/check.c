@@ -49,9 +49,6 @@ static void check_enums(checker *c, const conv2d_desc *d)
            "act_a, act_b: clamp needs act_a <= act_b");
     refuse(c, d->activation == CONV2D_LEAKY_RELU && d->act_a != d->act_a, CONV2D_INVALID,
            "act_a: the slope of leaky_relu is NaN");
-    refuse(c, d->in_layout == CONV2D_NHWC, CONV2D_UNSUPPORTED, "in_layout: NHWC is not built in this version");
-    refuse(c, d->out_layout == CONV2D_NHWC, CONV2D_UNSUPPORTED, "out_layout: NHWC is not built in this version");
-    refuse(c, d->residual != NULL, CONV2D_UNSUPPORTED, "residual: adding a tensor is not built in this version");
     refuse(c, d->activation > CONV2D_LEAKY_RELU, CONV2D_UNSUPPORTED,
            "activation: only none, relu, clamp and leaky_relu are built in this version");
 }
@@ -114,17 +111,19 @@ static void check_image(checker *c, const conv2d_desc *d, problem *p)
 }
 
 typedef struct tensor {
+    conv2d_layout layout;
     size_t batch, channels, rows, columns;
     const size_t *pitch;
     const char *too_small, *overflow;
 } tensor;
 
-/* Pitches must not let images, channels or rows overlap; the last element's offset must fit. */
+/* Pitches must not let images, channels, rows or pixels overlap; the last element's offset must fit. */
 static pitches check_tensor(checker *c, const tensor *t)
 {
+    const bool nhwc = t->layout == CONV2D_NHWC;
+    const size_t counts[3] = {t->batch, nhwc ? t->rows : t->channels, nhwc ? t->columns : t->rows};
     /* What one piece of the level below takes at least, and how far apart its pieces lie when they are dense. */
-    size_t step[3], covered = t->columns, dense = t->columns;
-    const size_t counts[3] = {t->batch, t->channels, t->rows};
+    size_t step[3], covered = nhwc ? t->channels : t->columns, dense = covered;
     for (int level = 2; level >= 0; level--) {
         step[level] = t->pitch[level] ? t->pitch[level] : dense;
         refuse(c, step[level] < covered, CONV2D_INVALID, t->too_small);
@@ -133,36 +132,55 @@ static pitches check_tensor(checker *c, const tensor *t)
         dense = multiply_add(c, counts[level], step[level], 0, t->overflow);
     }
     if (c->status != CONV2D_OK)
-        return (pitches){0, 0, 0};
-    return (pitches){(ptrdiff_t)step[0], (ptrdiff_t)step[1], (ptrdiff_t)step[2]};
+        return (pitches){0, 0, 0, 0};
+    const ptrdiff_t image = (ptrdiff_t)step[0], outer = (ptrdiff_t)step[1], inner = (ptrdiff_t)step[2];
+    return nhwc ? (pitches){image, 1, outer, inner} : (pitches){image, outer, inner, 1};
 }
 
 static void check_tensors(checker *c, const conv2d_desc *d, problem *p)
 {
-    p->in = check_tensor(c, &(tensor){p->batch, d->in_channels, p->in_height, p->in_width, d->in_pitch,
+    p->in = check_tensor(c, &(tensor){d->in_layout, p->batch, d->in_channels, p->in_height, p->in_width, d->in_pitch,
                                       "in_pitch is smaller than what it steps over",
                                       "the input tensor has too many elements"});
-    p->out = check_tensor(c, &(tensor){p->batch, d->out_channels, p->out_height, p->out_width, d->out_pitch,
-                                       "out_pitch is smaller than what it steps over",
+    p->out = check_tensor(c, &(tensor){d->out_layout, p->batch, d->out_channels, p->out_height, p->out_width,
+                                       d->out_pitch, "out_pitch is smaller than what it steps over",
                                        "the output tensor has too many elements"});
     const char *fault = "the weights have too many elements";
     size_t taps = multiply_add(c, p->kernel_height, p->kernel_width, 0, fault);
     taps = multiply_add(c, taps, p->in_channels, 1, fault);
-    const size_t channels = multiply_add(c, p->groups, packed_blocks(p) * CONV2D_OC_BLOCK, 0, fault);
+    const size_t channels = multiply_add(c, p->groups, group_blocks(p) * CONV2D_OC_BLOCK, CONV2D_OC_BLOCK, fault);
     multiply_add(c, taps, channels, 0, fault);
 }
 
-/* A 1x1 convolution without padding and strides does not care where rows end: one long row has no remainders. */
+/* Whether `count` pieces of so many columns, so far apart, follow each other as columns do. */
+static bool follow(size_t count, ptrdiff_t pitch, size_t columns, ptrdiff_t column)
+{
+    return count == 1 || pitch == (ptrdiff_t)columns * column;
+}
+
+/* A 1x1 convolution without padding and strides does not care where rows end, nor images: one long row has no
+ * remainders. */
 static void flatten_rows(problem *p)
 {
     const bool pointwise = p->kernel_height == 1 && p->kernel_width == 1 && p->stride_h == 1 && p->stride_w == 1;
     const bool same_size = p->out_height == p->in_height && p->out_width == p->in_width;
-    const bool dense = p->in.row == (ptrdiff_t)p->in_width && p->out.row == (ptrdiff_t)p->out_width;
-    if (!pointwise || !same_size || !dense || p->in_height * p->in_width > MAX_EXTENT)
+    const size_t pixels = p->in_height * p->in_width;
+    if (!pointwise || !same_size || pixels > MAX_EXTENT ||
+        !follow(p->in_height, p->in.row, p->in_width, p->in.column) ||
+        !follow(p->out_height, p->out.row, p->out_width, p->out.column))
         return;
-    p->in_width *= p->in_height;
-    p->out_width = p->in_width;
+    p->in_width = p->out_width = pixels;
     p->in_height = p->out_height = 1;
+    /* The columns of images of one pixel lie as far apart as the images, which needs channels for neighbours. */
+    if (pixels == 1 && p->in.channel == 1 && p->out.channel == 1) {
+        p->in.column = p->in.image;
+        p->out.column = p->out.image;
+    }
+    if (p->batch > MAX_EXTENT / max_size(pixels, 1) || !follow(p->batch, p->in.image, pixels, p->in.column) ||
+        !follow(p->batch, p->out.image, pixels, p->out.column))
+        return;
+    p->in_width = p->out_width = p->batch * pixels;
+    p->batch = 1;
 }
 
 static void set_activation(const conv2d_desc *d, problem *p)
@@ -180,7 +198,8 @@ static void set_activation(const conv2d_desc *d, problem *p)
 conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault)
 {
     checker c = {CONV2D_OK, ""};
-    *p = (problem){.weights_layout = desc->weights_layout, .has_bias = desc->bias != NULL};
+    *p = (problem){
+        .weights_layout = desc->weights_layout, .has_bias = desc->bias != NULL, .has_residual = desc->residual != NULL};
     check_enums(&c, desc);
     check_channels(&c, desc, p);
     if (c.status == CONV2D_OK)

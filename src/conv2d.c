@@ -132,8 +132,8 @@ conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args
         return CONV2D_OK;
     if (!args->in || !args->packed || !args->out || (conv2d_workspace_per_part(p) && !args->workspace))
         return CONV2D_NULL_POINTER;
-    if (args->residual)
-        return CONV2D_UNSUPPORTED;
+    if (!args->residual != !p->problem.has_residual)
+        return p->problem.has_residual ? CONV2D_NULL_POINTER : CONV2D_INVALID;
     if (!conv2d_environment_verbose()) {
         run_family(p, args, part, parts);
         return CONV2D_OK;
@@ -167,8 +167,11 @@ conv2d_status conv2d_f32(const conv2d_desc *desc, const float *in, const float *
     float *packed = memory;
     status = conv2d_pack_weights(&plan, weights, desc->bias, packed);
     if (status == CONV2D_OK)
-        status = conv2d_run(
-            &plan, &(conv2d_args){.in = in, .packed = packed, .out = out, .workspace = packed + packed_floats});
+        status = conv2d_run(&plan, &(conv2d_args){.in = in,
+                                                  .packed = packed,
+                                                  .residual = desc->residual,
+                                                  .out = out,
+                                                  .workspace = packed + packed_floats});
     free(memory);
     return status;
 }

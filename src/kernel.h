@@ -58,9 +58,11 @@ typedef struct conv2d_tile {
      * and the columns there are. */
     ptrdiff_t column, column_step, column_tap_step, in_width;
 
-    /* W: NCHW output of the first channel.  K: buffer of [column][channel of the tile]. */
+    /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
     ptrdiff_t out_channel_pitch;  /* W */
+    ptrdiff_t out_column_pitch;   /* K */
+    const float *residual;        /* W: added to the sums before the activation, pitched as `out`; or NULL */
     conv2d_activation activation; /* W (K's outputs are activated when they are stored) */
     float act_a, act_b;
 
@@ -81,13 +83,15 @@ typedef struct conv2d_tile_row {
     conv2d_tile_fn *variant[4];
 } conv2d_tile_row;
 
-/* Stores a K tile, [column][tile_channels], as NCHW rows: `channels` rows of `columns` floats, activated. */
+/* Stores K's sums, [column][channel], as rows of an NCHW output or as pixels of an NHWC output: the residual, if there
+ * is one, is added, the activation applied. */
 typedef struct conv2d_tile_store {
     const float *tile;
     ptrdiff_t tile_pitch; /* from one column to the next */
     size_t channels, columns;
     float *out;
-    ptrdiff_t out_channel_pitch;
+    ptrdiff_t out_pitch;   /* NCHW: between channels.  NHWC: between columns */
+    const float *residual; /* pitched as `out`; or NULL */
     conv2d_activation activation;
     float act_a, act_b;
 } conv2d_tile_store;
@@ -105,8 +109,8 @@ typedef struct conv2d_kernel {
     uint8_t tile_columns;
     uint8_t registers, fmas, loads; /* of the main tile: vector registers; vector instructions per tap */
     uint8_t tile_count;
-    const conv2d_tile_row *tiles; /* the main tile and those for remainders */
-    conv2d_store_fn *store;       /* K */
+    const conv2d_tile_row *tiles;             /* the main tile and those for remainders */
+    conv2d_store_fn *store_nchw, *store_nhwc; /* K */
 } conv2d_kernel;
 
 extern const conv2d_kernel conv2d_kernels[];

@@ -27,15 +27,16 @@ static weight_steps steps_of(const problem *p)
 
 size_t conv2d_packed_floats(const problem *p)
 {
-    return p->empty ? 0 : p->groups * packed_blocks(p) * (packed_block_size(p) + CONV2D_OC_BLOCK);
+    /* K loads whole vectors of weights, also from the middle of a block that groups share. */
+    const size_t slack = groups_share_blocks(p) ? CONV2D_OC_BLOCK : 0;
+    return p->empty ? 0 : packed_blocks(p) * (packed_block_size(p) + CONV2D_OC_BLOCK) + slack;
 }
 
 static void pack_bias(const problem *p, const float *bias, float *packed)
 {
-    const size_t padded = packed_blocks(p) * CONV2D_OC_BLOCK;
-    memset(packed, 0, p->groups * padded * sizeof *packed);
+    memset(packed, 0, packed_blocks(p) * CONV2D_OC_BLOCK * sizeof *packed);
     for (size_t group = 0; p->has_bias && group < p->groups; group++)
-        memcpy(packed + group * padded, bias + group * p->out_channels, p->out_channels * sizeof *packed);
+        memcpy(packed + packed_channel(p, group, 0), bias + group * p->out_channels, p->out_channels * sizeof *packed);
 }
 
 /* One block of at most 16 output channels, starting at `weights`. */
@@ -53,12 +54,16 @@ static void pack_block(const problem *p, const weight_steps *step, const float *
 void conv2d_pack(const problem *p, const float *weights, const float *bias, float *packed)
 {
     const weight_steps step = steps_of(p);
+    const bool shared = groups_share_blocks(p);
+    const size_t groups = shared ? 1 : p->groups, channels = shared ? p->groups * p->out_channels : p->out_channels;
     pack_bias(p, bias, packed);
-    packed += p->groups * packed_blocks(p) * CONV2D_OC_BLOCK;
-    for (size_t group = 0; group < p->groups; group++)
-        for (size_t oc = 0; oc < p->out_channels; oc += CONV2D_OC_BLOCK) {
-            const float *from = weights + (group * p->out_channels + oc) * step.oc;
-            pack_block(p, &step, from, min_size(CONV2D_OC_BLOCK, p->out_channels - oc), packed);
+    packed += packed_blocks(p) * CONV2D_OC_BLOCK;
+    for (size_t group = 0; group < groups; group++)
+        for (size_t oc = 0; oc < channels; oc += CONV2D_OC_BLOCK) {
+            const float *from = weights + (group * channels + oc) * step.oc;
+            pack_block(p, &step, from, min_size(CONV2D_OC_BLOCK, channels - oc), packed);
             packed += packed_block_size(p);
         }
+    if (shared)
+        memset(packed, 0, CONV2D_OC_BLOCK * sizeof *packed);
 }

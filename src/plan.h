@@ -8,9 +8,9 @@
 #include "cpu.h"
 #include "kernel.h"
 
-/* Distances in elements. */
+/* Distances in elements; they are all that is left of the layout.  Either columns or channels are neighbours. */
 typedef struct pitches {
-    ptrdiff_t image, channel, row;
+    ptrdiff_t image, channel, row, column;
 } pitches;
 
 /* The descriptor with defaults filled in, everything checked.  Channels are per group. */
@@ -23,7 +23,7 @@ typedef struct problem {
     conv2d_weights_layout weights_layout;
     conv2d_activation activation; /* RELU has become CLAMP to [0, infinity] */
     float act_a, act_b;
-    bool has_bias, empty;
+    bool has_bias, has_residual, empty;
 } problem;
 
 /* How a run walks through the problem; which fields count depends on the family. */
@@ -93,10 +93,32 @@ static inline size_t max_size(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Packed weights: 16 bias values per block of each group, then the weights [group][block][in_channel][kh][kw][16]. */
-static inline size_t packed_blocks(const problem *p)
+/*
+ * Packed weights: the bias values of all blocks of 16 output channels, then their weights,
+ * [block][in_channel][kh][kw][16].
+ * Each group has blocks of its own, unless several groups fill a block.
+ */
+static inline bool groups_share_blocks(const problem *p)
+{
+    return p->groups > 1 && p->out_channels && CONV2D_OC_BLOCK % p->out_channels == 0;
+}
+
+/* Of one group that does not share them. */
+static inline size_t group_blocks(const problem *p)
 {
     return divide_up(p->out_channels, CONV2D_OC_BLOCK);
+}
+
+static inline size_t packed_blocks(const problem *p)
+{
+    return groups_share_blocks(p) ? divide_up(p->groups * p->out_channels, CONV2D_OC_BLOCK)
+                                  : p->groups * group_blocks(p);
+}
+
+/* Where an output channel of a group stands among those of all blocks. */
+static inline size_t packed_channel(const problem *p, size_t group, size_t out_channel)
+{
+    return group * (groups_share_blocks(p) ? p->out_channels : group_blocks(p) * CONV2D_OC_BLOCK) + out_channel;
 }
 
 static inline size_t packed_block_size(const problem *p)
@@ -106,15 +128,15 @@ static inline size_t packed_block_size(const problem *p)
 
 static inline const float *packed_bias(const problem *p, const float *packed, size_t group, size_t out_channel)
 {
-    return packed + group * packed_blocks(p) * CONV2D_OC_BLOCK + out_channel;
+    return packed + packed_channel(p, group, out_channel);
 }
 
 /* The weights of in_channel 0, tap 0 for an output channel; those of its block's other channels stand beside it. */
 static inline const float *packed_weights(const problem *p, const float *packed, size_t group, size_t out_channel)
 {
-    const size_t blocks = packed_blocks(p);
-    return packed + p->groups * blocks * CONV2D_OC_BLOCK +
-           (group * blocks + out_channel / CONV2D_OC_BLOCK) * packed_block_size(p) + out_channel % CONV2D_OC_BLOCK;
+    const size_t channel = packed_channel(p, group, out_channel);
+    return packed + packed_blocks(p) * CONV2D_OC_BLOCK + channel / CONV2D_OC_BLOCK * packed_block_size(p) +
+           channel % CONV2D_OC_BLOCK;
 }
 
 /* `total` things in `pieces` pieces of nearly equal size: where piece `index` begins, and which one a thing is in. */

@@ -15,7 +15,7 @@ static float activate(const problem *p, float x)
 
 /* One row of one output channel.  `weights` and `in` are those of the channel's group. */
 static inline __attribute__((always_inline)) void compute_row(const problem *p, const float *in, const float *weights,
-                                                              float bias, size_t row, float *out)
+                                                              float bias, size_t row, const float *residual, float *out)
 {
     const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
     const tap_range rows = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
@@ -25,29 +25,32 @@ static inline __attribute__((always_inline)) void compute_row(const problem *p, 
         float sum = bias;
         for (size_t ic = 0; ic < p->in_channels; ic++)
             for (size_t kh = rows.begin; kh < rows.end; kh++) {
-                const float *line =
-                    in + (ptrdiff_t)ic * p->in.channel + (top + (ptrdiff_t)(kh * p->dilation_h)) * p->in.row;
+                const float *line = in + (ptrdiff_t)ic * p->in.channel +
+                                    (top + (ptrdiff_t)(kh * p->dilation_h)) * p->in.row + left * p->in.column;
                 const float *tap = weights + (ic * p->kernel_height + kh) * p->kernel_width * CONV2D_OC_BLOCK;
                 for (size_t kw = columns.begin; kw < columns.end; kw++)
-                    sum = fmaf(line[left + (ptrdiff_t)(kw * p->dilation_w)], tap[kw * CONV2D_OC_BLOCK], sum);
+                    sum = fmaf(line[(ptrdiff_t)(kw * p->dilation_w) * p->in.column], tap[kw * CONV2D_OC_BLOCK], sum);
             }
-        out[x] = activate(p, sum);
+        const ptrdiff_t at = (ptrdiff_t)x * p->out.column;
+        out[at] = activate(p, residual ? sum + residual[at] : sum);
     }
 }
 
-typedef void row_fn(const problem *p, const float *in, const float *weights, float bias, size_t row, float *out);
+typedef void row_fn(const problem *p, const float *in, const float *weights, float bias, size_t row,
+                    const float *residual, float *out);
 
-static void row_portable(const problem *p, const float *in, const float *weights, float bias, size_t row, float *out)
+static void row_portable(const problem *p, const float *in, const float *weights, float bias, size_t row,
+                         const float *residual, float *out)
 {
-    compute_row(p, in, weights, bias, row, out);
+    compute_row(p, in, weights, bias, row, residual, out);
 }
 
 #if defined(__x86_64__) || defined(__i386__)
 /* libm's fmaf is a call, and without the instruction a slow one. */
 __attribute__((target("fma"))) static void row_fma(const problem *p, const float *in, const float *weights, float bias,
-                                                   size_t row, float *out)
+                                                   size_t row, const float *residual, float *out)
 {
-    compute_row(p, in, weights, bias, row, out);
+    compute_row(p, in, weights, bias, row, residual, out);
 }
 
 static row_fn *choose_row(void)
@@ -73,8 +76,9 @@ void conv2d_run_reference(const ready_plan *plan, const conv2d_args *args, size_
         const size_t group = channel / p->out_channels, oc = channel % p->out_channels;
         const float *in =
             args->in + (ptrdiff_t)image * p->in.image + (ptrdiff_t)(group * p->in_channels) * p->in.channel;
-        float *out = args->out + (ptrdiff_t)image * p->out.image + (ptrdiff_t)channel * p->out.channel +
-                     (ptrdiff_t)row * p->out.row;
-        compute(p, in, packed_weights(p, args->packed, group, oc), *packed_bias(p, args->packed, group, oc), row, out);
+        const ptrdiff_t at =
+            (ptrdiff_t)image * p->out.image + (ptrdiff_t)channel * p->out.channel + (ptrdiff_t)row * p->out.row;
+        compute(p, in, packed_weights(p, args->packed, group, oc), *packed_bias(p, args->packed, group, oc), row,
+                p->has_residual ? args->residual + at : NULL, args->out + at);
     }
 }

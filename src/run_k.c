@@ -3,7 +3,8 @@
  * The loops of family K: image, group, chunk of column tiles whose input stays in L2, output channels, strip of
  * column tiles, block of input channels, column tile.  Tiles read the input in place: taps outside it are skipped, so
  * nothing needs to be padded or copied.  A strip's sums stay in a buffer in L1 until its neighbouring output columns
- * (over rows, where rows follow each other) are stored in whole vectors.
+ * (over rows, where rows follow each other) are stored in whole vectors; whole vectors of NHWC channels to which
+ * nothing more is to be done go to the output at once.
  */
 #include "tiles.h"
 
@@ -18,13 +19,15 @@ typedef struct k_run {
     tile_grid grid;
     conv2d_tile tile;
     conv2d_tile_store store;
+    conv2d_store_fn *store_strip;
+    bool direct; /* whole vectors of channels go straight to the output */
     _Alignas(64) float buffer[STRIP_COLUMNS * MAX_CHANNELS];
 } k_run;
 
 /* The image, group and output channels at hand. */
 typedef struct k_position {
     const float *in; /* the group's first channel */
-    float *out;      /* the first of the output channels */
+    ptrdiff_t out;   /* offset of the first of the output channels */
     size_t group, oc, channels, vectors;
 } k_position;
 
@@ -52,7 +55,7 @@ static void set_piece_columns(const k_run *run, k_piece *piece, size_t first, si
     const bool right = column + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width;
     piece->columns = columns;
     piece->column = column;
-    piece->in_offset += column;
+    piece->in_offset += column * p->in.column;
     piece->sides = (column < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0);
 }
 
@@ -71,13 +74,13 @@ static k_piece row_piece(const problem *p, size_t row)
 static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *strip)
 {
     const problem *p = run->p;
-    const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width;
+    const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width * p->out.column;
     const size_t narrow = p->out_width / run->per_row, wide = p->out_width % run->per_row;
     size_t row = begin / run->per_row, tile = begin % run->per_row;
     size_t first = tile * narrow + min_size(tile, wide);
     k_piece piece = row_piece(p, row);
     strip->count = strip->columns = 0;
-    strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first;
+    strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first * p->out.column;
     for (; begin < end; begin++) {
         const size_t columns = narrow + (tile < wide);
         if (strip->columns + columns > STRIP_COLUMNS)
@@ -96,15 +99,15 @@ static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *st
     return begin;
 }
 
-/* Input channels [begin, end) of all tiles of the strip. */
-static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, size_t begin, size_t end)
+/* Input channels [begin, end) of all tiles of the strip, whose sums go to `out`. */
+static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, size_t begin, size_t end, float *out)
 {
     const problem *p = run->p;
     const size_t row_weights = p->kernel_width * CONV2D_OC_BLOCK;
     const float *weights =
         packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
     const float *in = at->in + (ptrdiff_t)begin * p->in.channel;
-    run->tile.out = run->buffer;
+    run->tile.out = out;
     run->tile.accumulate = begin > 0;
     for (size_t i = 0; i < strip->count; i++) {
         const k_piece *piece = &strip->pieces[i];
@@ -115,23 +118,30 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
         run->grid.tile[at->vectors][piece->columns]->variant[piece->sides](&run->tile);
-        run->tile.out += piece->columns * at->vectors * run->plan->kernel->lanes;
+        run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
     }
 }
 
 static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
 {
     const problem *p = run->p;
-    const size_t blocks = run->plan->blocking.channel_blocks;
+    const size_t blocks = run->plan->blocking.channel_blocks, floats = at->vectors * run->plan->kernel->lanes;
+    const bool direct = run->direct && at->channels == floats;
+    const ptrdiff_t out_offset = at->out + strip->out_offset;
+    float *const out = run->args->out + out_offset;
+    run->tile.out_column_pitch = direct ? p->out.column : (ptrdiff_t)floats;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
-                   piece_begin(block + 1, p->in_channels, blocks));
-    run->store.tile_pitch = (ptrdiff_t)(at->vectors * run->plan->kernel->lanes);
+                   piece_begin(block + 1, p->in_channels, blocks), direct ? out : run->buffer);
+    if (direct)
+        return;
+    run->store.tile_pitch = (ptrdiff_t)floats;
     run->store.channels = at->channels;
     run->store.columns = strip->columns;
-    run->store.out = at->out + strip->out_offset;
-    run->plan->kernel->store(&run->store);
+    run->store.out = out;
+    run->store.residual = p->has_residual ? run->args->residual + out_offset : NULL;
+    run->store_strip(&run->store);
 }
 
 /* Tiles [begin, end) of one chunk for the output channels from `oc` on. */
@@ -141,8 +151,7 @@ static void run_channels(k_run *run, size_t image, size_t group, size_t oc, size
     const size_t lanes = run->plan->kernel->lanes, most = run->plan->kernel->tile_channels * lanes;
     k_position at = {
         .in = run->args->in + (ptrdiff_t)image * p->in.image + (ptrdiff_t)(group * p->in_channels) * p->in.channel,
-        .out = run->args->out + (ptrdiff_t)image * p->out.image +
-               (ptrdiff_t)(group * p->out_channels + oc) * p->out.channel,
+        .out = (ptrdiff_t)image * p->out.image + (ptrdiff_t)(group * p->out_channels + oc) * p->out.channel,
         .group = group,
         .oc = oc,
         .channels = min_size(p->out_channels - oc, most),
@@ -180,7 +189,9 @@ static void run_units(k_run *run, share units)
 void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
-    const size_t most = (size_t)plan->kernel->tile_channels * plan->kernel->lanes;
+    const conv2d_kernel *kernel = plan->kernel;
+    const size_t most = (size_t)kernel->tile_channels * kernel->lanes;
+    const bool nhwc = p->out.channel == 1;
     k_run run = {
         .plan = plan,
         .p = p,
@@ -189,18 +200,22 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .tile = common_tile(p),
         .store =
             {
-                .out_channel_pitch = p->out.channel,
+                .out_pitch = nhwc ? p->out.column : p->out.channel,
                 .activation = p->activation,
                 .act_a = p->act_a,
                 .act_b = p->act_b,
             },
+        .store_strip = nhwc ? kernel->store_nhwc : kernel->store_nchw,
+        .direct = nhwc && p->activation == CONV2D_NONE && !p->has_residual,
     };
-    fill_grid(&run.grid, plan->kernel);
+    fill_grid(&run.grid, kernel);
     run.store.tile = run.buffer;
     run.tile.in_channel_pitch = p->in.channel;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
-    run.tile.pixel_pitch = run.tile.column_step = (ptrdiff_t)p->stride_w;
-    run.tile.tap_pitch = run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
+    run.tile.column_step = (ptrdiff_t)p->stride_w;
+    run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
+    run.tile.pixel_pitch = run.tile.column_step * p->in.column;
+    run.tile.tap_pitch = run.tile.column_tap_step * p->in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
     run_units(&run, share_of(units, part, parts));

@@ -17,7 +17,7 @@ typedef struct w_position {
     size_t oc_begin, oc_end;  /* output channels of the chunk */
     size_t ic_begin;
     const float *in; /* that row, kernel column 0 of output column 0 */
-    float *out;      /* the group's first channel, output column 0 */
+    ptrdiff_t out;   /* offset of the group's first channel, output column 0 */
     bool edge;
 } w_position;
 
@@ -84,12 +84,14 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channe
     run->tile.weights = packed_weights(p, run->args->packed, at->group, oc) +
                         (at->ic_begin * p->kernel_height + at->kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, oc);
-    float *out = at->out + (ptrdiff_t)oc * p->out.channel;
+    const ptrdiff_t out = at->out + (ptrdiff_t)oc * p->out.channel;
     for (size_t vector = begin; vector < end;) {
         const size_t width = widest_columns(&run->grid, channels, end - vector);
         const conv2d_tile_row *row = run->grid.tile[channels][width];
         run->tile.in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch + vector * run->lanes;
-        run->tile.out = out + vector * run->lanes;
+        run->tile.out = run->args->out + out + (ptrdiff_t)(vector * run->lanes);
+        if (p->has_residual)
+            run->tile.residual = run->args->residual + out + (ptrdiff_t)(vector * run->lanes);
         run->tile.prefetch_out = run->tile.out + width * run->lanes;
         row->variant[at->edge ? CONV2D_BOTH : CONV2D_INTERIOR](&run->tile);
         vector += width;
@@ -222,7 +224,7 @@ static size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
 static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t kernel_row = set_kernel_rows(&run->tile, p, row->row), blocks = packed_blocks(p);
+    const size_t kernel_row = set_kernel_rows(&run->tile, p, row->row), blocks = group_blocks(p);
     const float *in =
         run->args->in + (ptrdiff_t)row->image * p->in.image + (ptrdiff_t)(row->group * p->in_channels) * p->in.channel;
     w_position at = {
@@ -231,8 +233,8 @@ static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
         .oc_begin = piece_begin(row->chunk, blocks, run->b->chunks) * CONV2D_OC_BLOCK,
         .oc_end = min_size(piece_begin(row->chunk + 1, blocks, run->b->chunks) * CONV2D_OC_BLOCK, p->out_channels),
         .in = input_row(run, row, in, kernel_row),
-        .out = run->args->out + (ptrdiff_t)row->image * p->out.image +
-               (ptrdiff_t)(row->group * p->out_channels) * p->out.channel + (ptrdiff_t)row->row * p->out.row,
+        .out = (ptrdiff_t)row->image * p->out.image + (ptrdiff_t)(row->group * p->out_channels) * p->out.channel +
+               (ptrdiff_t)row->row * p->out.row,
     };
     run->tile.prefetch_in = run->scratch ? 0 : (ptrdiff_t)run->tile.kernel_rows * run->tile.in_row_pitch;
     for (size_t block = begin; block < end; block++)

@@ -15,6 +15,10 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->stride_w && kernel->stride_w != p->stride_w)
         return "made for another stride";
+    if (p->in.column != 1 && (kernel->stride_w || kernel->family == CONV2D_FAMILY_W))
+        return "made for NCHW input";
+    if (p->out.column != 1 && kernel->family == CONV2D_FAMILY_W)
+        return "made for NCHW output";
     if (kernel->kernel_width == 0)
         return NULL;
     if (kernel->kernel_width != p->kernel_width)

@@ -13,43 +13,54 @@
 
 #include "oracle.h"
 
-const float bias_given[1] = {0.0f};
+const float bias_given[1] = {0.0f}, residual_given[1] = {0.0f}, residual_in_place[1] = {0.0f};
 
 /* What the current test works on; a crash prints it. */
 static char current_case[1024];
-static guarded in, weights, bias, packed, workspace, out;
+static guarded in, weights, bias, packed, workspace, residual, out;
 
 static size_t or1(size_t value)
 {
     return value ? value : 1;
 }
 
-static void dense_pitch(const size_t given[3], size_t channels, size_t rows, size_t columns, size_t pitch[3])
+/* The sizes that pitch[0], pitch[1], pitch[2] and 1 step over, from the outermost to the innermost. */
+typedef struct sizes {
+    size_t of[4];
+} sizes;
+
+static sizes sizes_of(conv2d_layout layout, size_t images, size_t channels, size_t rows, size_t columns)
 {
-    pitch[2] = given[2] ? given[2] : columns;
-    pitch[1] = given[1] ? given[1] : rows * pitch[2];
-    pitch[0] = given[0] ? given[0] : channels * pitch[1];
+    return layout == CONV2D_NHWC ? (sizes){{images, rows, columns, channels}}
+                                 : (sizes){{images, channels, rows, columns}};
 }
 
-static size_t extent(const size_t given[3], size_t images, size_t channels, size_t rows, size_t columns)
+static void dense_pitch(const size_t given[3], sizes s, size_t pitch[3])
+{
+    pitch[2] = given[2] ? given[2] : s.of[3];
+    pitch[1] = given[1] ? given[1] : s.of[2] * pitch[2];
+    pitch[0] = given[0] ? given[0] : s.of[1] * pitch[1];
+}
+
+static size_t extent(const size_t given[3], sizes s)
 {
     size_t pitch[3];
-    dense_pitch(given, channels, rows, columns, pitch);
-    if (!images || !channels || !rows || !columns)
+    dense_pitch(given, s, pitch);
+    if (!s.of[0] || !s.of[1] || !s.of[2] || !s.of[3])
         return 0;
-    return (images - 1) * pitch[0] + (channels - 1) * pitch[1] + (rows - 1) * pitch[2] + columns;
+    return (s.of[0] - 1) * pitch[0] + (s.of[1] - 1) * pitch[1] + (s.of[2] - 1) * pitch[2] + s.of[3];
 }
 
 size_t in_extent(const conv2d_desc *d)
 {
-    return extent(d->in_pitch, or1(d->batch), d->in_channels, d->in_height, d->in_width);
+    return extent(d->in_pitch, sizes_of(d->in_layout, or1(d->batch), d->in_channels, d->in_height, d->in_width));
 }
 
 size_t out_extent(const conv2d_desc *d)
 {
     size_t height = 0, width = 0;
     cr_assert(oracle_output_size(d, &height, &width));
-    return extent(d->out_pitch, or1(d->batch), d->out_channels, height, width);
+    return extent(d->out_pitch, sizes_of(d->out_layout, or1(d->batch), d->out_channels, height, width));
 }
 
 size_t weights_extent(const conv2d_desc *d)
@@ -77,18 +88,21 @@ size_t input_for(size_t outputs, size_t kernel, size_t stride, size_t dilation, 
 const char *describe_case(const conv_case *c)
 {
     static const char *const layouts[] = {"oihw", "ohwi", "hwio"};
+    static const char *const tensors[] = {"nchw", "nhwc"};
     static const char *const activations[] = {"none", "relu", "clamp", "leaky_relu"};
     static char text[sizeof current_case];
     const conv2d_desc *d = &c->desc;
     snprintf(text, sizeof text,
-             "%zux%zux%zux%zu %zux%zux%zu s%zux%zu d%zux%zu p%zu,%zu,%zu,%zu (t,b,l,r) g%zu %s %s(%g,%g) bias=%d "
+             "%zux%zux%zux%zu %zux%zux%zu s%zux%zu d%zux%zu p%zu,%zu,%zu,%zu (t,b,l,r) g%zu %s-%s %s %s(%g,%g) bias=%d "
+             "residual=%d "
              "in_pitch=%zu,%zu,%zu out_pitch=%zu,%zu,%zu isa=%s kernel=%s parts=%zu pool=%zu guard=%s+%zu fill=%d "
              "seed=%" PRIu64,
              d->batch, d->in_channels, d->in_height, d->in_width, d->out_channels, d->kernel_height, d->kernel_width,
              d->stride_h, d->stride_w, d->dilation_h, d->dilation_w, d->pad_top, d->pad_bottom, d->pad_left,
-             d->pad_right, d->groups, layouts[d->weights_layout], activations[d->activation], (double)d->act_a,
-             (double)d->act_b, d->bias != NULL, d->in_pitch[0], d->in_pitch[1], d->in_pitch[2], d->out_pitch[0],
-             d->out_pitch[1], d->out_pitch[2], conv2d_isa_name(c->options.isa),
+             d->pad_right, d->groups, tensors[d->in_layout], tensors[d->out_layout], layouts[d->weights_layout],
+             activations[d->activation], (double)d->act_a, (double)d->act_b, d->bias != NULL,
+             (d->residual != NULL) + (d->residual == residual_in_place), d->in_pitch[0], d->in_pitch[1], d->in_pitch[2],
+             d->out_pitch[0], d->out_pitch[1], d->out_pitch[2], conv2d_isa_name(c->options.isa),
              c->options.kernel ? c->options.kernel : "any", c->parts, c->pool ? conv2d_pool_threads(c->pool) : 0,
              c->side == GUARD_LEFT ? "left" : "right", c->offset, (int)c->fill, c->seed);
     return text;
@@ -130,6 +144,7 @@ static const float *expect(const conv_case *c, size_t count)
     fill_canary(expected, count);
     conv2d_desc d = c->desc;
     d.bias = d.bias ? bias.data : NULL;
+    d.residual = d.residual ? residual.data : NULL;
     size_t height = 0, width = 0;
     oracle_output_size(&d, &height, &width);
     for (size_t n = 0; n < or1(d.batch); n++)
@@ -158,16 +173,23 @@ conv2d_status prepare_case(const conv_case *c, prepared *ready)
     guarded_place(&packed, conv2d_packed_size(&ready->plan), c->side, o * 3 % 16);
     guarded_place(&workspace, workspace_count, c->side, o * 13 % 16);
     guarded_place(&out, out_extent(d), c->side, o * 11 % 16);
+    guarded_place(&residual, d->residual ? out.count : 0, c->side, o * 9 % 16);
     fill_floats(in.data, in.count, c->fill, c->seed);
     fill_floats(weights.data, weights.count, c->fill, c->seed + 1);
     fill_floats(bias.data, bias.count, c->fill, c->seed + 2);
+    fill_floats(residual.data, residual.count, c->fill, c->seed + 3);
     fill_canary(workspace.data, workspace.count);
     ready->out_count = out.count;
     ready->expected = expect(c, out.count);
     guarded_protect(&weights, PROT_READ);
     guarded_protect(&bias, PROT_READ);
-    ready->args = (conv2d_args){
-        .in = in.data, .packed = packed.data, .out = out.data, .workspace = workspace_count ? workspace.data : NULL};
+    ready->args = (conv2d_args){.in = in.data,
+                                .packed = packed.data,
+                                .residual = d->residual == residual_in_place ? out.data
+                                            : d->residual                    ? residual.data
+                                                                             : NULL,
+                                .out = out.data,
+                                .workspace = workspace_count ? workspace.data : NULL};
     return conv2d_pack_weights(&ready->plan, weights.data, d->bias ? bias.data : NULL, packed.data);
 }
 
@@ -185,10 +207,27 @@ static conv2d_status run_parts(const conv_case *c, const prepared *ready)
     return status;
 }
 
+/* The residual where the output will be; the gaps between its rows keep their canaries. */
+static void place_residual(const conv2d_desc *d)
+{
+    size_t height = 0, width = 0;
+    oracle_output_size(d, &height, &width);
+    for (size_t n = 0; n < or1(d->batch); n++)
+        for (size_t oc = 0; oc < d->out_channels; oc++)
+            for (size_t y = 0; y < height; y++)
+                for (size_t x = 0; x < width; x++) {
+                    const size_t at = oracle_output_index(d, n, oc, y, x);
+                    out.data[at] = residual.data[at];
+                }
+}
+
 void run_case(const conv_case *c, prepared *ready)
 {
     static const unsigned int sticky_flags = 0x3f;
     fill_canary(out.data, out.count);
+    if (c->desc.residual == residual_in_place)
+        place_residual(&c->desc);
+    guarded_protect(&residual, PROT_READ);
     /* A run may read the input and the packed weights; what was packed it must not need any more. */
     guarded_protect(&in, PROT_READ);
     guarded_protect(&packed, PROT_READ);
@@ -200,6 +239,7 @@ void run_case(const conv_case *c, prepared *ready)
     cr_assert(status == CONV2D_OK, "%s: %s", conv2d_status_string(status), describe_case(c));
     cr_assert(guarded_intact(&in) && guarded_intact(&packed), "bytes around in or packed changed: %s",
               describe_case(c));
+    cr_assert(guarded_intact(&residual), "bytes around residual changed: %s", describe_case(c));
     cr_assert(guarded_intact(&workspace), "bytes around workspace changed: %s", describe_case(c));
     cr_assert(guarded_intact(&out), "bytes around out changed: %s", describe_case(c));
 }
@@ -210,14 +250,15 @@ void compare_case(const conv_case *c, const prepared *ready)
         return;
     size_t height = 0, width = 0, p[3];
     oracle_output_size(&c->desc, &height, &width);
-    dense_pitch(c->desc.out_pitch, c->desc.out_channels, height, width, p);
+    dense_pitch(c->desc.out_pitch,
+                sizes_of(c->desc.out_layout, or1(c->desc.batch), c->desc.out_channels, height, width), p);
     for (size_t i = 0; i < ready->out_count; i++) {
         uint32_t got, expected;
         memcpy(&got, &ready->args.out[i], sizeof got);
         memcpy(&expected, &ready->expected[i], sizeof expected);
         if (got == expected || (expected != canary_bits && oracle_same(ready->args.out[i], ready->expected[i])))
             continue;
-        cr_assert_fail("out[%zu] (image %zu, channel %zu, row %zu, column %zu of %zux%zu%s) is %08" PRIx32
+        cr_assert_fail("out[%zu] (%zu, %zu, %zu, %zu in order of layout, of %zux%zu%s) is %08" PRIx32
                        " (%.9g), expected %08" PRIx32 " (%.9g), from %s: %s",
                        i, i / p[0], i % p[0] / p[1], i % p[1] / p[2], i % p[2], height, width,
                        expected == canary_bits ? ", a gap" : "", got, (double)ready->args.out[i], expected,

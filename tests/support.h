@@ -17,7 +17,7 @@
 
 /* A problem and everything about the way it is run. */
 typedef struct conv_case {
-    conv2d_desc desc; /* bias: bias_given or NULL; prepare_case brings the values */
+    conv2d_desc desc; /* bias, residual: one of the marks below or NULL; prepare_case brings the values */
     conv2d_options options;
     size_t parts;      /* 0: conv2d_run; otherwise conv2d_run_part for each part, in a shuffled order */
     conv2d_pool *pool; /* if not NULL: conv2d_run_pool */
@@ -29,6 +29,8 @@ typedef struct conv_case {
 
 /* Says in a conv_case that there is a bias. */
 extern const float bias_given[1];
+/* That there is a residual, and that it is the same tensor as the output. */
+extern const float residual_given[1], residual_in_place[1];
 
 /* A case that was planned, filled and packed.  The memory belongs to support.c, until the next prepare_case. */
 typedef struct prepared {

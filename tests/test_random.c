@@ -49,22 +49,35 @@ static void any_epilogue(conv2d_desc *d, uint64_t *state)
     static const float limits[] = {-INFINITY, -1.0f, -0.5f, -0.0f, 0.0f, 0.125f, 1.0f, 6.0f, INFINITY};
     d->weights_layout = (conv2d_weights_layout)random_below(state, 3);
     d->bias = random_below(state, 2) ? bias_given : NULL;
+    d->residual = random_below(state, 4) ? NULL : random_below(state, 2) ? residual_given : residual_in_place;
     d->activation = (conv2d_activation)random_below(state, CONV2D_LEAKY_RELU + 1);
     const size_t low = random_below(state, COUNT_OF(limits));
     d->act_a = limits[low];
     d->act_b = limits[random_between(state, low, COUNT_OF(limits) - 1)];
 }
 
+/* Half of all problems are NCHW in and out, the rest has any layouts. */
+static void any_layouts(conv2d_desc *d, uint64_t *state)
+{
+    d->in_layout = d->out_layout = CONV2D_NCHW;
+    if (random_below(state, 2)) {
+        d->in_layout = (conv2d_layout)random_below(state, 2);
+        d->out_layout = (conv2d_layout)random_below(state, 2);
+    }
+}
+
 static void any_pitches(conv2d_desc *d, size_t height, size_t width, uint64_t *state)
 {
     const size_t gap = random_between(state, 0, 40);
+    const bool nhwc_in = d->in_layout == CONV2D_NHWC, nhwc_out = d->out_layout == CONV2D_NHWC;
     if (random_below(state, 2)) {
-        d->in_pitch[2] = d->in_width + gap;
-        d->in_pitch[1] = random_below(state, 2) ? 0 : (d->in_height + gap % 3) * d->in_pitch[2];
+        d->in_pitch[2] = (nhwc_in ? d->in_channels : d->in_width) + gap;
+        const size_t count = nhwc_in ? d->in_width : d->in_height;
+        d->in_pitch[1] = random_below(state, 2) ? 0 : (count + gap % 3) * d->in_pitch[2];
     }
     if (random_below(state, 2)) {
-        d->out_pitch[1] = height * width + gap;
-        d->out_pitch[0] = random_below(state, 2) ? 0 : (d->out_channels + gap) * d->out_pitch[1];
+        d->out_pitch[1] = (nhwc_out ? d->out_channels : height) * width + gap;
+        d->out_pitch[0] = random_below(state, 2) ? 0 : ((nhwc_out ? height : d->out_channels) + gap) * d->out_pitch[1];
     }
 }
 
@@ -84,6 +97,7 @@ static conv_case any_case(conv2d_isa isa, uint64_t *state)
         cr_assert(oracle_output_size(&c.desc, &height, &width), "%s", describe_case(&c));
     } while (work(&c.desc, height, width) > LARGEST_WORK);
     any_epilogue(&c.desc, state);
+    any_layouts(&c.desc, state);
     if (random_below(state, 4) == 0)
         any_pitches(&c.desc, height, width, state);
     c.parts = random_below(state, 5);

@@ -39,7 +39,7 @@ static const choice choices[] = {
     /* Strides, dilation, padding of more than one column, wide kernels. */
     {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_k2x14"},
     {"256x56x56 512x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s2__avx512_k2x14"},
-    {"32x64x64 32x3x3 s3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_sany__avx512_k2x14"},
+    {"32x64x64 32x3x3 s3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"64x56x56 3x3 p2 d2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
     {"64x56x56 3x3 p2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_s1__avx2_k2x6"},
     {"16x64x64 16x1x40", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},

@@ -139,6 +139,24 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx512_w4x3(const conv2d_tile *tile) {
         in += in_channel_pitch;
         weights += weights_skip;
     }
+    if (tile->residual) {
+        const float *residual = tile->residual;
+        acc0_0 = _mm512_add_ps(acc0_0, _mm512_loadu_ps(residual + 0));
+        acc0_1 = _mm512_add_ps(acc0_1, _mm512_loadu_ps(residual + 16));
+        acc0_2 = _mm512_add_ps(acc0_2, _mm512_loadu_ps(residual + 32));
+        residual += out_channel_pitch;
+        acc1_0 = _mm512_add_ps(acc1_0, _mm512_loadu_ps(residual + 0));
+        acc1_1 = _mm512_add_ps(acc1_1, _mm512_loadu_ps(residual + 16));
+        acc1_2 = _mm512_add_ps(acc1_2, _mm512_loadu_ps(residual + 32));
+        residual += out_channel_pitch;
+        acc2_0 = _mm512_add_ps(acc2_0, _mm512_loadu_ps(residual + 0));
+        acc2_1 = _mm512_add_ps(acc2_1, _mm512_loadu_ps(residual + 16));
+        acc2_2 = _mm512_add_ps(acc2_2, _mm512_loadu_ps(residual + 32));
+        residual += out_channel_pitch;
+        acc3_0 = _mm512_add_ps(acc3_0, _mm512_loadu_ps(residual + 0));
+        acc3_1 = _mm512_add_ps(acc3_1, _mm512_loadu_ps(residual + 16));
+        acc3_2 = _mm512_add_ps(acc3_2, _mm512_loadu_ps(residual + 32));
+    }
     if (tile->activation == CONV2D_CLAMP) {
         const __m512 low = _mm512_set1_ps(tile->act_a), high = _mm512_set1_ps(tile->act_b);
         acc0_0 = _mm512_min_ps(high, _mm512_max_ps(low, acc0_0));
