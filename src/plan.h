@@ -40,6 +40,10 @@ typedef struct blocking {
     /* K */
     size_t tiles_per_row; /* column tiles of nearly equal width */
     size_t tile_chunks;   /* pieces of all column tiles (over rows), whose input stays in L2 */
+    /* Workspace of a chunk's input, [row][column][channel]; scratch_column 0: tiles read the input itself. */
+    ptrdiff_t scratch_column;
+    size_t scratch_columns;
+    size_t workspace; /* floats that a part needs */
 } blocking;
 
 typedef struct ready_plan {

@@ -6,6 +6,9 @@
  * (over rows, where rows follow each other) are stored in whole vectors; whole vectors of NHWC channels to which
  * nothing more is to be done go to the output at once.
  */
+#include <stdint.h>
+#include <string.h>
+
 #include "tiles.h"
 
 /* Output columns of a strip; a multiple of the lanes, so that the store may read whole blocks of the buffer. */
@@ -15,7 +18,11 @@ typedef struct k_run {
     const ready_plan *plan;
     const problem *p;
     const conv2d_args *args;
-    size_t per_row; /* column tiles */
+    pitches in;     /* of the input, or of what the workspace holds of it */
+    size_t filling; /* which (image, group, chunk) that is */
+    float *workspace;
+    const float *pixels; /* row 0, column 0 of the image's group, there */
+    size_t per_row;      /* column tiles */
     tile_grid grid;
     conv2d_tile tile;
     conv2d_tile_store store;
@@ -55,19 +62,26 @@ static void set_piece_columns(const k_run *run, k_piece *piece, size_t first, si
     const bool right = column + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width;
     piece->columns = columns;
     piece->column = column;
-    piece->in_offset += column * p->in.column;
+    piece->in_offset += column * run->in.column;
     piece->sides = (column < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0);
 }
 
-static k_piece row_piece(const problem *p, size_t row)
+static k_piece row_piece(const k_run *run, size_t row)
 {
+    const problem *p = run->p;
     const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
     const tap_range rows = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
     return (k_piece){
         .kernel_row = rows.begin,
         .kernel_rows = rows.end - rows.begin,
-        .in_offset = (top + (ptrdiff_t)(rows.begin * p->dilation_h)) * p->in.row,
+        .in_offset = (top + (ptrdiff_t)(rows.begin * p->dilation_h)) * run->in.row,
     };
+}
+
+static size_t first_column(const k_run *run, size_t tile)
+{
+    const size_t narrow = run->p->out_width / run->per_row, wide = run->p->out_width % run->per_row;
+    return tile * narrow + min_size(tile, wide);
 }
 
 /* Collects a strip from tile `begin` on and returns the end of it. */
@@ -77,8 +91,8 @@ static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *st
     const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width * p->out.column;
     const size_t narrow = p->out_width / run->per_row, wide = p->out_width % run->per_row;
     size_t row = begin / run->per_row, tile = begin % run->per_row;
-    size_t first = tile * narrow + min_size(tile, wide);
-    k_piece piece = row_piece(p, row);
+    size_t first = first_column(run, tile);
+    k_piece piece = row_piece(run, row);
     strip->count = strip->columns = 0;
     strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first * p->out.column;
     for (; begin < end; begin++) {
@@ -91,7 +105,7 @@ static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *st
         first += columns;
         if (++tile == run->per_row) {
             tile = first = 0;
-            piece = row_piece(p, ++row);
+            piece = row_piece(run, ++row);
             if (!rows_follow)
                 return begin + 1;
         }
@@ -106,7 +120,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     const size_t row_weights = p->kernel_width * CONV2D_OC_BLOCK;
     const float *weights =
         packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
-    const float *in = at->in + (ptrdiff_t)begin * p->in.channel;
+    const float *in = at->in + (ptrdiff_t)begin * run->in.channel;
     run->tile.out = out;
     run->tile.accumulate = begin > 0;
     for (size_t i = 0; i < strip->count; i++) {
@@ -144,13 +158,41 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
     run->store_strip(&run->store);
 }
 
+/* The inputs [begin, end) along one axis that outputs [first, last] read. */
+static tap_range inputs_of(size_t first, size_t last, size_t stride, size_t span, size_t pad, size_t extent)
+{
+    const size_t begin = first * stride, end = last * stride + span;
+    return (tap_range){min_size(begin > pad ? begin - pad : 0, extent), min_size(end > pad ? end - pad : 0, extent)};
+}
+
+/* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
+static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const size_t first = begin / run->per_row, last = (end - 1) / run->per_row;
+    const size_t row_span = (p->kernel_height - 1) * p->dilation_h + 1;
+    const size_t column_span = (p->kernel_width - 1) * p->dilation_w + 1;
+    const tap_range rows = inputs_of(first, last, p->stride_h, row_span, p->pad_top, p->in_height);
+    tap_range columns = {0, p->in_width};
+    if (first == last)
+        columns =
+            inputs_of(first_column(run, begin % run->per_row), first_column(run, (end - 1) % run->per_row + 1) - 1,
+                      p->stride_w, column_span, p->pad_left, p->in_width);
+    float *scratch = run->workspace;
+    run->pixels = scratch - (ptrdiff_t)rows.begin * run->in.row - (ptrdiff_t)columns.begin * run->in.column;
+    for (size_t y = rows.begin; y < rows.end; y++, scratch += run->in.row)
+        for (size_t x = columns.begin; x < columns.end; x++)
+            memcpy(scratch + (ptrdiff_t)(x - columns.begin) * run->in.column,
+                   in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)x * p->in.column, p->in_channels * sizeof *in);
+}
+
 /* Tiles [begin, end) of one chunk for the output channels from `oc` on. */
 static void run_channels(k_run *run, size_t image, size_t group, size_t oc, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t lanes = run->plan->kernel->lanes, most = run->plan->kernel->tile_channels * lanes;
     k_position at = {
-        .in = run->args->in + (ptrdiff_t)image * p->in.image + (ptrdiff_t)(group * p->in_channels) * p->in.channel,
+        .in = run->pixels,
         .out = (ptrdiff_t)image * p->out.image + (ptrdiff_t)(group * p->out_channels + oc) * p->out.channel,
         .group = group,
         .oc = oc,
@@ -167,6 +209,20 @@ static void run_channels(k_run *run, size_t image, size_t group, size_t oc, size
     }
 }
 
+/* Makes run->pixels the input of a chunk, tiles [begin, end). */
+static void find_pixels(k_run *run, size_t outer, size_t chunk, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const float *in = run->args->in + (ptrdiff_t)(outer / p->groups) * p->in.image +
+                      (ptrdiff_t)(outer % p->groups * p->in_channels) * p->in.channel;
+    const size_t filling = outer * run->plan->blocking.tile_chunks + chunk;
+    if (!run->workspace)
+        run->pixels = in;
+    else if (filling != run->filling)
+        fill_scratch(run, in, begin, end);
+    run->filling = filling;
+}
+
 /* Units of work are column tiles of some output channels, numbered in loop order. */
 static void run_units(k_run *run, share units)
 {
@@ -179,6 +235,7 @@ static void run_units(k_run *run, share units)
         const size_t chunk = piece_of(inner / channel_tiles, tiles, chunks);
         const size_t first = piece_begin(chunk, tiles, chunks), count = piece_begin(chunk + 1, tiles, chunks) - first;
         const size_t in_chunk = inner - first * channel_tiles;
+        find_pixels(run, outer, chunk, first, first + count);
         const size_t tile = in_chunk % count, left = min_size(count - tile, units.end - unit);
         run_channels(run, outer / p->groups, outer % p->groups, in_chunk / count * most, first + tile,
                      first + tile + left);
@@ -196,6 +253,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .plan = plan,
         .p = p,
         .args = args,
+        .in = p->in,
+        .filling = SIZE_MAX,
         .per_row = plan->blocking.tiles_per_row,
         .tile = common_tile(p),
         .store =
@@ -209,13 +268,18 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .direct = nhwc && p->activation == CONV2D_NONE && !p->has_residual,
     };
     fill_grid(&run.grid, kernel);
+    if (plan->blocking.scratch_column) {
+        run.workspace = args->workspace + part * plan->blocking.workspace;
+        run.in.row = plan->blocking.scratch_row;
+        run.in.column = plan->blocking.scratch_column;
+    }
     run.store.tile = run.buffer;
-    run.tile.in_channel_pitch = p->in.channel;
-    run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
+    run.tile.in_channel_pitch = run.in.channel;
+    run.tile.in_row_pitch = run.in.row * (ptrdiff_t)p->dilation_h;
     run.tile.column_step = (ptrdiff_t)p->stride_w;
     run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
-    run.tile.pixel_pitch = run.tile.column_step * p->in.column;
-    run.tile.tap_pitch = run.tile.column_tap_step * p->in.column;
+    run.tile.pixel_pitch = run.tile.column_step * run.in.column;
+    run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
     run_units(&run, share_of(units, part, parts));
