@@ -37,9 +37,10 @@ static const tile_row k_avx512[] = {
     {1, 7, false},  {1, 6, false},  {1, 5, false},  {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
 };
 static const tile_row k_avx2[] = {
-    {3, 4, true},  {3, 3, false}, {3, 2, false}, {3, 1, false}, {2, 6, true},  {2, 5, false},
-    {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false}, {1, 6, false}, {1, 5, false},
-    {1, 4, false}, {1, 3, false}, {1, 2, false}, {1, 1, false},
+    {3, 4, true},   {3, 3, false}, {3, 2, false}, {3, 1, false}, {2, 6, true},  {2, 5, false},
+    {2, 4, false},  {2, 3, false}, {2, 2, false}, {2, 1, false}, {1, 12, true}, {1, 11, false},
+    {1, 10, false}, {1, 9, false}, {1, 8, false}, {1, 7, false}, {1, 6, false}, {1, 5, false},
+    {1, 4, false},  {1, 3, false}, {1, 2, false}, {1, 1, false},
 };
 
 #define ROWS(a) a, sizeof a / sizeof a[0]

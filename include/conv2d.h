@@ -167,13 +167,20 @@ CONV2D_API conv2d_status conv2d_run(const conv2d_plan *plan, const conv2d_args *
  */
 CONV2D_API conv2d_status conv2d_run_part(const conv2d_plan *plan, const conv2d_args *args, size_t part, size_t parts);
 
+/*
+ * How many parts are worth having: with more, a part would take so little time (some 5 us are predicted) that handing
+ * it to another thread does not pay.  At least 1.  conv2d_run_pool does not make more.
+ */
+CONV2D_API size_t conv2d_useful_parts(const conv2d_plan *plan);
+
 /* A pool of threads - 1 workers (the caller is the other one).  Workers spin for some 60 us after a job, then sleep. */
 typedef struct conv2d_pool conv2d_pool;
 /* NULL if memory or threads are missing, *status (may be NULL) then says which.  threads 0 means the CPUs usable. */
 CONV2D_API conv2d_pool *conv2d_pool_create(size_t threads, conv2d_status *status);
-/* How many parts conv2d_run_pool makes: the size for conv2d_workspace_size. */
+/* How many parts conv2d_run_pool makes at most: the size for conv2d_workspace_size. */
 CONV2D_API size_t conv2d_pool_threads(const conv2d_pool *pool);
-/* Runs the plan on all threads of the pool and returns when all are done.  One call at a time per pool. */
+/* Runs the plan on as many threads of the pool as are useful and returns when all are done.  One call at a time per
+ * pool. */
 CONV2D_API conv2d_status conv2d_run_pool(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_args *args);
 /* Stops and frees; NULL is ignored. */
 CONV2D_API void conv2d_pool_destroy(conv2d_pool *pool);

@@ -104,9 +104,9 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 }
 
 /*
- * The pixels that a tile reads at a time, one cache line of each, over all kernel rows.  Pixels a multiple of a high power
- * of two apart share a few of the L1's sets, and evict each other before the next channel of their lines is read
- * (NHWC 1024->256 @14 1x1 on Zen 4: 68 % of peak in place).
+ * The pixels that a tile reads at a time, one cache line of each, over all kernel rows.  Pixels a multiple of a high
+ * power of two apart share a few of the L1's sets, and evict each other before the next channel of their lines is read
+ * (NHWC 1024->256 @14 1x1 on Zen 4: 68 % of peak in place, 95 % copied apart).
  */
 static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
 {

@@ -180,6 +180,8 @@ size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_workspace_per_part(const ready_plan *p);
 /* predict.c: the share of the FMA peak, 0 to 1 */
 double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel);
+/* Cycles of the whole run on one thread. */
+double conv2d_predict_cycles(const ready_plan *p);
 
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);

@@ -34,6 +34,7 @@ struct conv2d_pool {
     size_t threads, started;
     const conv2d_plan *plan; /* NULL tells the workers to leave */
     const conv2d_args *args;
+    size_t parts;        /* of the job; workers beyond have nothing to do */
     unsigned float_mode; /* the caller's MXCSR, so that rounding and denormals are as on its thread */
     worker workers[];
 };
@@ -146,16 +147,18 @@ static void *work(void *argument)
         if (!pool->plan)
             return NULL;
         set_float_mode(pool->float_mode);
-        conv2d_run_part(pool->plan, pool->args, self->part, pool->threads);
+        if (self->part < pool->parts)
+            conv2d_run_part(pool->plan, pool->args, self->part, pool->parts);
         if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->caller_sleeps))
             futex_wake(&pool->unfinished);
     }
 }
 
-static void start_job(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_args *args)
+static void start_job(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_args *args, size_t parts)
 {
     pool->plan = plan;
     pool->args = args;
+    pool->parts = parts;
     pool->float_mode = get_float_mode();
     atomic_store(&pool->caller_cpu, (unsigned)sched_getcpu());
     atomic_store(&pool->unfinished, (unsigned)pool->started);
@@ -211,11 +214,12 @@ conv2d_status conv2d_run_pool(conv2d_pool *pool, const conv2d_plan *plan, const 
 {
     if (!pool || !plan)
         return CONV2D_NULL_POINTER;
-    if (pool->threads == 1)
+    const size_t useful = conv2d_useful_parts(plan), parts = useful < pool->threads ? useful : pool->threads;
+    if (parts == 1)
         return conv2d_run(plan, args);
-    start_job(pool, plan, args);
+    start_job(pool, plan, args, parts);
     /* Every part refuses the same arguments in the same way, so the caller's status is that of all. */
-    const conv2d_status status = conv2d_run_part(plan, args, 0, pool->threads);
+    const conv2d_status status = conv2d_run_part(plan, args, 0, parts);
     for (unsigned left; (left = atomic_load(&pool->unfinished)) != 0;)
         wait_while(&pool->unfinished, left, &pool->caller_sleeps);
     return status;
@@ -225,7 +229,7 @@ void conv2d_pool_destroy(conv2d_pool *pool)
 {
     if (!pool)
         return;
-    start_job(pool, NULL, NULL);
+    start_job(pool, NULL, NULL, 0);
     for (size_t i = 0; i < pool->started; i++)
         pthread_join(pool->workers[i].thread, NULL);
     free(pool);

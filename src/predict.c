@@ -45,6 +45,8 @@ static double tap_cycles(double fmas, double load_cycles, const conv2d_kernel *k
  */
 static double miss_cycles(const problem *p, double column_bytes, double line_cycles)
 {
+    if (p->in.channel == 1) /* a pixel's line serves 16 channels; blocking.c keeps pixels from colliding */
+        return 0;
     const double lines = column_bytes / 64 + 1, wanted = (double)(p->in_channels * p->kernel_height) * lines;
     const size_t pitch = (size_t)p->in.channel * sizeof(float), ways = conv2d_cpu()->l1_bytes / 4096;
     size_t sets = 64;
@@ -110,25 +112,41 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const double per_tap =
         full * k_tile_cycles(p, kernel, most, columns) + (rest ? k_tile_cycles(p, kernel, rest, columns) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
-    const double store = kernel->lanes == 16 ? 7 : 12; /* cycles per 16 outputs, transposition included */
+    /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
+    const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 : 12;
     const double ends = 10 * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns;
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
-    const double wide = p->out_width >= 100 ? 1.04 : 1.0;
+    const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
     return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns;
+}
+
+/* Multiply-adds of one group of one image. */
+static double group_work(const problem *p)
+{
+    return valid_rows(p) * valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
+}
+
+static double peak_per_cycle(void)
+{
+    return conv2d_cpu()->two_wide_fmas ? 32 : 16;
+}
+
+double conv2d_predict_cycles(const ready_plan *plan)
+{
+    const problem *p = &plan->problem;
+    return p->empty ? 0 : group_work(p) * (double)(p->batch * p->groups) / (plan->efficiency * peak_per_cycle());
 }
 
 double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->empty || kernel->family == CONV2D_FAMILY_REFERENCE)
         return 0.002; /* a chain of scalar FMAs: one in four cycles, one lane of many */
-    const double work = valid_rows(p) * valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
-    const double peak = conv2d_cpu()->two_wide_fmas ? 32 : 16;
     const double cycles = kernel->family == CONV2D_FAMILY_W ? w_cycles(p, kernel) : k_cycles(p, kernel);
     /* 1.015: what no tile avoids.  A loop over taps costs a test for each. */
     const double looped = kernel->kernel_width                                      ? 0
                           : kernel->family == CONV2D_FAMILY_W && kernel->lanes == 8 ? 0.06
                                                                                     : 0.01;
     const double overhead = 1.015 + looped;
-    return work / (cycles * overhead * peak);
+    return group_work(p) / (cycles * overhead * peak_per_cycle());
 }

@@ -66,7 +66,7 @@ Test(pool, many_runs)
 {
     conv2d_pool *pool = conv2d_pool_create(3, NULL);
     cr_assert_not_null(pool);
-    conv_case c = {.desc = simple_desc(3, 9, 40, 20, 3, 3), .pool = pool};
+    conv_case c = {.desc = simple_desc(12, 9, 40, 60, 3, 3), .pool = pool};
     prepared ready;
     cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK);
     for (size_t i = 0; i < 1000; i++) {
@@ -88,8 +88,8 @@ Test(pool, plans_in_turn)
         const size_t kernel = random_between(&state, 1, 5);
         conv_case c = {.options =
                            options_for((conv2d_isa)random_between(&state, CONV2D_ISA_SCALAR, CONV2D_ISA_AVX512))};
-        c.desc = simple_desc(random_between(&state, 1, 9), random_between(&state, 5, 20), random_between(&state, 5, 60),
-                             random_between(&state, 1, 40), kernel, kernel);
+        c.desc = simple_desc(random_between(&state, 1, 40), random_between(&state, 5, 20),
+                             random_between(&state, 5, 60), random_between(&state, 1, 40), kernel, kernel);
         c.desc.stride_h = c.desc.stride_w = random_between(&state, 1, 2);
         c.desc.batch = random_between(&state, 1, 2);
         c.pool = i % 3 ? pool : NULL;
@@ -115,7 +115,7 @@ Test(pool, refuses_a_failed_plan)
     cr_assert_eq(conv2d_plan_init(&plan, &d, NULL), CONV2D_OK);
     cr_assert_eq(conv2d_run_pool(pool, &plan, &args), CONV2D_OK);
     cr_assert_eq(memcmp(&value, &canary_bits, sizeof value), 0);
-    const conv_case c = {.desc = simple_desc(3, 9, 40, 20, 3, 3), .pool = pool};
+    const conv_case c = {.desc = simple_desc(12, 9, 40, 60, 3, 3), .pool = pool};
     check_case(&c);
     conv2d_pool_destroy(pool);
 }
@@ -165,4 +165,27 @@ Test(pool, a_plan_is_shared_by_threads)
             free(runners[t].workspace);
         }
     }
+}
+
+/* Tiny problems are not split, larger ones into more parts. */
+Test(pool, useful_parts)
+{
+    size_t before = 1;
+    conv2d_plan plan;
+    for (size_t size = 1; size <= 64; size *= 2) {
+        const conv2d_desc d = simple_desc(size, size, size, size, 1, 1);
+        cr_assert_eq(conv2d_plan_init(&plan, &d, NULL), CONV2D_OK);
+        const size_t parts = conv2d_useful_parts(&plan);
+        cr_assert_geq(parts, before, "%zu", size);
+        before = parts;
+        if (size <= 2)
+            cr_assert_eq(parts, 1, "%zu", size);
+    }
+    cr_assert_gt(before, 2);
+    const conv2d_desc empty = simple_desc(2, 4, 4, 0, 3, 3), wrong = simple_desc(2, 4, 4, 2, 5, 5);
+    cr_assert_eq(conv2d_plan_init(&plan, &empty, NULL), CONV2D_OK);
+    cr_assert_eq(conv2d_useful_parts(&plan), 1);
+    cr_assert_neq(conv2d_plan_init(&plan, &wrong, NULL), CONV2D_OK);
+    cr_assert_eq(conv2d_useful_parts(&plan), 1);
+    cr_assert_eq(conv2d_useful_parts(NULL), 1);
 }
