@@ -26,8 +26,14 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const ptrdiff_t *tap_offset = tile->tap_offset;");
         line(w, "const size_t kernel_width = tile->kernel_width;");
     }
-    if (s->border == EDGE)
+    if (s->border == EDGE && s->tile.columns == 1)
         line(w, "const uint32_t narrow = tile->narrow, partial = tile->partial;");
+}
+
+/* Whether only some lanes of an output vector are wanted: the last one of an edge tile. */
+static bool cut_short(const spec *s, int vector)
+{
+    return s->border == EDGE && vector == s->tile.columns - 1;
 }
 
 /* Sums start at the bias, or where the input channels before left them. */
@@ -42,10 +48,11 @@ static void emit_start(writer *w, const spec *s)
     line(w, "const float *sums = tile->out;");
     for (int k = 0; k < s->tile.channels; k++) {
         for (int v = 0; v < s->tile.columns; v++)
-            if (s->border == INTERIOR)
+            if (!cut_short(s, v))
                 line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", k, v, s->isa->prefix, v * s->isa->lanes);
             else if (s->isa->mask_registers)
-                line(w, "acc%d_0 = _mm512_maskz_loadu_ps((__mmask16)tile->store_mask, sums);", k);
+                line(w, "acc%d_%d = _mm512_maskz_loadu_ps((__mmask16)tile->store_mask, sums + %d);", k, v,
+                     v * s->isa->lanes);
             else
                 line(w, "acc%d_0 = _mm256_maskload_ps(sums, lanes_of(tile->store_mask));", k);
         if (k + 1 < s->tile.channels)
@@ -148,10 +155,27 @@ static void emit_edge_tap(writer *w, const spec *s)
     block_end(w);
 }
 
+/* Several vectors share the broadcasts, so that masks cost nothing: all are masked. */
+static void emit_wide_edge_tap(writer *w, const spec *s)
+{
+    for (int v = 0; v < s->tile.columns; v++) {
+        line(w, "const __mmask16 inside%d = (__mmask16)tile->mask[s * %d + %d];", v, s->tile.columns, v);
+        line(w, "const __m512 in%d = _mm512_maskz_loadu_ps(inside%d, row + tap_offset[s] + %d);", v, v,
+             v * s->isa->lanes);
+    }
+    for (int k = 0; k < s->tile.channels; k++) {
+        line(w, "const __m512 weight%d = _mm512_set1_ps(weights[%d]);", k, k);
+        for (int v = 0; v < s->tile.columns; v++)
+            line(w, "acc%d_%d = _mm512_mask3_fmadd_ps(in%d, weight%d, acc%d_%d, inside%d);", k, v, v, k, k, v, v);
+    }
+}
+
 static void emit_tap(writer *w, const spec *s, int tap)
 {
     scope_begin(w);
-    if (s->border == EDGE) {
+    if (s->border == EDGE && s->tile.columns > 1) {
+        emit_wide_edge_tap(w, s);
+    } else if (s->border == EDGE) {
         emit_edge_tap(w, s);
     } else {
         emit_loads(w, s, tap);
@@ -211,17 +235,18 @@ static void emit_residual(writer *w, const spec *s)
     block_begin(w, "if (tile->residual)");
     line(w, "const float *residual = tile->residual;");
     for (int k = 0; k < s->tile.channels; k++) {
-        for (int v = 0; v < s->tile.columns; v++)
-            if (s->border == INTERIOR)
-                line(w, "acc%d_%d = %s_add_ps(acc%d_%d, %s_loadu_ps(residual + %d));", k, v, s->isa->prefix, k, v,
-                     s->isa->prefix, v * s->isa->lanes);
+        for (int v = 0; v < s->tile.columns; v++) {
+            char load[96];
+            const int offset = v * s->isa->lanes;
+            if (!cut_short(s, v))
+                snprintf(load, sizeof load, "%s_loadu_ps(residual + %d)", s->isa->prefix, offset);
             else if (s->isa->mask_registers)
-                line(w,
-                     "acc%d_0 = _mm512_add_ps(acc%d_0, _mm512_maskz_loadu_ps((__mmask16)tile->store_mask, residual));",
-                     k, k);
+                snprintf(load, sizeof load, "_mm512_maskz_loadu_ps((__mmask16)tile->store_mask, residual + %d)",
+                         offset);
             else
-                line(w, "acc%d_0 = _mm256_add_ps(acc%d_0, _mm256_maskload_ps(residual, lanes_of(tile->store_mask)));",
-                     k, k);
+                snprintf(load, sizeof load, "_mm256_maskload_ps(residual, lanes_of(tile->store_mask))");
+            line(w, "acc%d_%d = %s_add_ps(acc%d_%d, %s);", k, v, s->isa->prefix, k, v, load);
+        }
         if (k + 1 < s->tile.channels)
             line(w, "residual += out_channel_pitch;");
     }
@@ -235,10 +260,10 @@ static void emit_row_stores(writer *w, const spec *s)
         line(w, "const uint32_t store_mask = tile->store_mask;");
     for (int k = 0; k < s->tile.channels; k++) {
         for (int v = 0; v < s->tile.columns; v++)
-            if (s->border == INTERIOR)
+            if (!cut_short(s, v))
                 line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * s->isa->lanes, k, v);
             else if (s->isa->mask_registers)
-                line(w, "_mm512_mask_storeu_ps(out, (__mmask16)store_mask, acc%d_0);", k);
+                line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)store_mask, acc%d_%d);", v * s->isa->lanes, k, v);
             else
                 line(w, "store_first(out, acc%d_0, store_mask);", k);
         if (k + 1 < s->tile.channels)

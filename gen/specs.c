@@ -19,10 +19,10 @@ static const tap_row k_taps[] = {{1, 1}, {1, 2}, {1, 0}, {3, 1}, {3, 2}, {3, 0},
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
 static const tile_row w_avx512[] = {
-    {16, 1, true}, {12, 2, false}, {12, 1, false}, {8, 3, true},  {8, 2, false}, {8, 1, false},
-    {7, 3, false}, {7, 1, false},  {6, 4, false},  {6, 1, false}, {5, 5, false}, {5, 1, false},
-    {4, 6, false}, {4, 3, false},  {4, 1, false},  {3, 6, false}, {3, 3, false}, {3, 1, false},
-    {2, 8, false}, {2, 4, false},  {2, 1, false},  {1, 8, false}, {1, 4, false}, {1, 1, false},
+    {16, 1, true}, {12, 2, false}, {12, 1, false}, {8, 3, true},  {8, 2, false}, {8, 1, false}, {7, 3, false},
+    {7, 1, false}, {6, 4, false},  {6, 1, false},  {5, 5, false}, {5, 1, false}, {4, 6, false}, {4, 4, false},
+    {4, 3, false}, {4, 2, false},  {4, 1, false},  {3, 6, false}, {3, 3, false}, {3, 1, false}, {2, 8, false},
+    {2, 4, false}, {2, 1, false},  {1, 8, false},  {1, 4, false}, {1, 1, false},
 };
 static const tile_row w_avx2[] = {
     {8, 1, false}, {4, 3, true},  {4, 2, false}, {4, 1, false}, {3, 3, false}, {3, 1, false},
@@ -52,6 +52,13 @@ const tile_set tile_sets[] = {
 };
 const size_t tile_set_count = sizeof tile_sets / sizeof tile_sets[0];
 
+/* W with mask registers: whole rows of few channels, both edges included, in one tile. */
+static bool is_wide_edge(const spec *s)
+{
+    return s->family == FAMILY_W && s->border == EDGE && s->tile.columns > 1 && s->tile.channels <= 8 &&
+           s->tile.columns < s->isa->mask_registers;
+}
+
 static budget w_budget(const spec *s)
 {
     const int channels = s->tile.channels, columns = s->tile.columns;
@@ -63,7 +70,10 @@ static budget w_budget(const spec *s)
         .fmas = channels * columns,
         .loads = channels + columns,
     };
-    if (s->border == EDGE)
+    if (is_wide_edge(s)) {
+        b.masks = columns;
+        b.weights = 1;
+    } else if (s->border == EDGE)
         *(s->isa->mask_registers ? &b.masks : &b.others) = 2; /* the mask, and what it is made from */
     return b;
 }
@@ -129,7 +139,7 @@ bool spec_generated(const spec *s)
         return unrolls(s);
     if (s->border != EDGE)
         return has_straight_borders(s);
-    return s->taps.kernel_width == 0 && (s->family == FAMILY_K || s->tile.columns == 1);
+    return s->taps.kernel_width == 0 && (s->family == FAMILY_K || s->tile.columns == 1 || is_wide_edge(s));
 }
 
 void spec_name(const spec *s, char *name, size_t size)

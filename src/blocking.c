@@ -23,6 +23,22 @@ static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
     return divide_up(p->in_channels, max_size(channels, 1));
 }
 
+bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t vectors = divide_up(p->out_width, kernel->lanes), most = 8;
+    if (p->out_channels > most || vectors < 2 || vectors > MAX_EDGE_VECTORS || p->kernel_width < 2)
+        return false;
+    tile_grid grid;
+    fill_grid(&grid, kernel);
+    for (size_t oc = 0; oc < p->out_channels;) {
+        const size_t channels = widest_edge(&grid, p->out_channels - oc, vectors);
+        if (channels == 0)
+            return false;
+        oc += channels;
+    }
+    return true;
+}
+
 /* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use. */
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
 {
@@ -143,6 +159,9 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
     b.channel_blocks = p->has_residual ? 1 : channel_blocks(p, kernel);
     if (kernel->family == CONV2D_FAMILY_W) {
         b.group_vectors = conv2d_group_vectors(p, kernel);
+        b.whole_rows = conv2d_whole_rows(p, kernel);
+        if (b.whole_rows)
+            b.group_vectors = divide_up(p->out_width, kernel->lanes);
         b.block_vectors = block_vectors(p, kernel, &b);
         b.chunks = weight_chunks(p);
         if (p->stride_w != 1)

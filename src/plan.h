@@ -32,6 +32,7 @@ typedef struct blocking {
     /* W */
     size_t block_vectors;  /* vectors of output columns that all channels visit before the next ones */
     size_t group_vectors;  /* those among them that the tiles of 16 output channels visit in turn */
+    bool whole_rows;       /* each tile spans a row, both its edges included */
     size_t chunks;         /* pieces of the output channels, whose weights stay in L2 */
     size_t row_tiles;      /* pieces of the output rows, for each of which the workspace is filled once */
     size_t scratch_rows;   /* input rows that the largest of them needs */
@@ -176,6 +177,8 @@ const char *conv2d_kernel_refusal(const ready_plan *p, const conv2d_kernel *kern
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel);
 /* Whether the workspace for a stride, W's only one, has a size that fits in size_t with room for many parts. */
 bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel);
+/* W: whether its edge tiles span whole rows of this problem's few channels. */
+bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_workspace_per_part(const ready_plan *p);
 /* predict.c: the share of the FMA peak, 0 to 1 */

@@ -75,8 +75,28 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
            miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8);
 }
 
+/* Rows of few channels, each in one masked tile: masked loads take two cycles. */
+static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    tile_grid grid;
+    fill_grid(&grid, kernel);
+    const size_t vectors = divide_up(p->out_width, kernel->lanes);
+    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    double cycles = 0;
+    for (size_t oc = 0; oc < p->out_channels;) {
+        const size_t channels = widest_edge(&grid, p->out_channels - oc, vectors);
+        const double loads = 2 * (double)vectors + 0.5 * (double)channels;
+        cycles += taps * tap_cycles((double)(channels * vectors), loads, kernel) +
+                  (double)p->out_height * (40 + 2.5 * (double)(channels * vectors));
+        oc += channels;
+    }
+    return cycles;
+}
+
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 {
+    if (conv2d_whole_rows(p, kernel))
+        return w_row_cycles(p, kernel);
     tile_grid grid;
     fill_grid(&grid, kernel);
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);

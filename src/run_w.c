@@ -40,7 +40,7 @@ typedef struct w_run {
     /* The output columns for which each tap lies inside the input, and the vectors for which all do. */
     size_t column_begin[CONV2D_MAX_MASKED_TAPS], column_end[CONV2D_MAX_MASKED_TAPS];
     size_t full_begin, full_end;
-    uint32_t mask[CONV2D_MAX_MASKED_TAPS]; /* of the edge vector at hand */
+    uint32_t mask[CONV2D_MAX_MASKED_TAPS * MAX_EDGE_VECTORS]; /* of the edge vector at hand, or of a whole row */
     conv2d_tile tile;
 } w_run;
 
@@ -62,19 +62,38 @@ static void find_tap_columns(w_run *run)
     run->full_end = max_size(end / run->lanes, run->full_begin);
 }
 
-/* The lanes of an edge vector for which each tap lies inside the input, and the taps that a wanted lane lacks. */
+/* The lanes of a vector for which a tap lies inside the input. */
+static uint32_t lanes_inside(const w_run *run, size_t vector, size_t tap)
+{
+    const size_t column = vector * run->lanes;
+    const size_t from = max_size(run->column_begin[tap], column) - column;
+    const size_t to = max_size(min_size(run->column_end[tap], column + run->lanes), column) - column;
+    return from < to ? ((1u << to) - 1) & ~((1u << from) - 1) : 0;
+}
+
+static void set_store_mask(w_run *run, size_t vector)
+{
+    run->tile.store_mask = (1u << min_size(run->p->out_width - vector * run->lanes, run->lanes)) - 1;
+}
+
+/* The masks of an edge vector, and the taps that a wanted lane lacks. */
 static void set_masks(w_run *run, size_t vector)
 {
-    const size_t column = vector * run->lanes, wanted = min_size(run->p->out_width - column, run->lanes);
-    run->tile.store_mask = (1u << wanted) - 1;
+    set_store_mask(run, vector);
     run->tile.narrow = run->tile.partial = 0;
     for (size_t tap = 0; tap < run->p->kernel_width; tap++) {
-        const size_t from = max_size(run->column_begin[tap], column) - column;
-        const size_t to = max_size(min_size(run->column_end[tap], column + run->lanes), column) - column;
-        run->mask[tap] = from < to ? ((1u << to) - 1) & ~((1u << from) - 1) : 0;
+        run->mask[tap] = lanes_inside(run, vector, tap);
         run->tile.narrow |= (run->mask[tap] != (1u << run->lanes) - 1 ? 1u : 0u) << tap;
         run->tile.partial |= (run->mask[tap] != run->tile.store_mask ? 1u : 0u) << tap;
     }
+}
+
+static void set_row_masks(w_run *run)
+{
+    set_store_mask(run, run->vectors - 1);
+    for (size_t tap = 0; tap < run->p->kernel_width; tap++)
+        for (size_t vector = 0; vector < run->vectors; vector++)
+            run->mask[tap * run->vectors + vector] = lanes_inside(run, vector, tap);
 }
 
 /* So many output channels from `oc` on, for vectors [begin, end). */
@@ -86,7 +105,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channe
     run->tile.bias = packed_bias(p, run->args->packed, at->group, oc);
     const ptrdiff_t out = at->out + (ptrdiff_t)oc * p->out.channel;
     for (size_t vector = begin; vector < end;) {
-        const size_t width = widest_columns(&run->grid, channels, end - vector);
+        const size_t width = run->b->whole_rows ? end : widest_columns(&run->grid, channels, end - vector);
         const conv2d_tile_row *row = run->grid.tile[channels][width];
         run->tile.in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch + vector * run->lanes;
         run->tile.out = run->args->out + out + (ptrdiff_t)(vector * run->lanes);
@@ -103,8 +122,8 @@ static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin,
 {
     const size_t last = min_size(at->oc_end, oc + CONV2D_OC_BLOCK);
     while (oc < last) {
-        const size_t channels =
-            at->edge ? widest_edge(&run->grid, last - oc) : widest_channels(&run->grid, last - oc, run->main_channels);
+        const size_t channels = at->edge ? widest_edge(&run->grid, last - oc, end - begin)
+                                         : widest_channels(&run->grid, last - oc, run->main_channels);
         run_tiles(run, at, oc, channels, begin, end);
         oc += channels;
     }
@@ -127,9 +146,14 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
-/* A block of columns: vectors at the left edge, interior vectors, vectors at the right edge. */
+/* A block of columns, or the whole row as one: vectors at the left edge, interior vectors, vectors at the right edge. */
 static void run_block(w_run *run, w_position *at, size_t block)
 {
+    if (run->b->whole_rows) {
+        at->edge = true;
+        run_vectors(run, at, 0, run->vectors);
+        return;
+    }
     const size_t begin = block * run->b->block_vectors;
     const size_t end = min_size(begin + run->b->block_vectors, run->vectors);
     const size_t inner_begin = min_size(max_size(begin, run->full_begin), end);
@@ -290,6 +314,8 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.phase_pitch = run.b->phase_pitch;
     run.tile.tap_offset = run.tap_offset;
     run.tile.mask = run.mask;
+    if (run.b->whole_rows)
+        set_row_masks(&run);
     const size_t blocks = divide_up(run.vectors, run.b->block_vectors);
     run_units(&run, share_of(p->batch * p->groups * p->out_height * run.b->chunks * blocks, part, parts));
 }

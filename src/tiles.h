@@ -5,7 +5,8 @@
 
 #include "plan.h"
 
-enum { MAX_TILE_CHANNELS = 16, MAX_TILE_COLUMNS = 14 };
+/* Edge tiles need a mask register for each vector. */
+enum { MAX_TILE_CHANNELS = 16, MAX_TILE_COLUMNS = 14, MAX_EDGE_VECTORS = 6 };
 
 typedef struct tile_grid {
     const conv2d_tile_row *tile[MAX_TILE_CHANNELS + 1][MAX_TILE_COLUMNS + 1];
@@ -27,11 +28,11 @@ static inline size_t widest_channels(const tile_grid *grid, size_t limit, size_t
     return channels;
 }
 
-/* The same for edge tiles, which are one vector of columns wide. */
-static inline size_t widest_edge(const tile_grid *grid, size_t limit)
+/* The same for edge tiles so many vectors of columns wide; 0 if there is none. */
+static inline size_t widest_edge(const tile_grid *grid, size_t limit, size_t vectors)
 {
     size_t channels = min_size(limit, MAX_TILE_CHANNELS);
-    while (channels > 1 && !(grid->tile[channels][1] && grid->tile[channels][1]->variant[CONV2D_BOTH]))
+    while (channels > 0 && !(grid->tile[channels][vectors] && grid->tile[channels][vectors]->variant[CONV2D_BOTH]))
         channels--;
     return channels;
 }
