@@ -18,6 +18,11 @@ typedef struct report {
     bool speedup; /* has a column */
 } report;
 
+enum { CELL_SIZE = 300 };
+
+/* Four digits and a unit. */
+void format_seconds(char cell[CELL_SIZE], double seconds);
+
 /* What the numbers below were measured on, and with. */
 void report_machine(const report *r);
 /* The titles of the columns. */

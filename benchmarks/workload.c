@@ -76,6 +76,13 @@ bool workload_fits(const workload *w, char *message, size_t message_size)
     return false;
 }
 
+void workload_fill(workload *w)
+{
+    values_fill(w->in, w->in_floats, INPUT_SEED);
+    values_fill(w->weights, w->weight_floats, WEIGHTS_SEED);
+    values_fill(w->bias, w->desc.out_channels, BIAS_SEED);
+}
+
 bool workload_make(workload *w, bool with_bias)
 {
     w->in = allocate_floats(w->in_floats);
@@ -86,9 +93,7 @@ bool workload_make(workload *w, bool with_bias)
         workload_free(w);
         return false;
     }
-    values_fill(w->in, w->in_floats, INPUT_SEED);
-    values_fill(w->weights, w->weight_floats, WEIGHTS_SEED);
-    values_fill(w->bias, w->desc.out_channels, BIAS_SEED);
+    workload_fill(w);
     /* Has every page of the outputs mapped before anything is timed. */
     memset(w->out, 0xff, w->out_count * w->out_pitch * sizeof(float));
     w->desc.bias = with_bias ? w->bias : NULL;

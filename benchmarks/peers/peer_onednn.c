@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * oneDNN 2.  Each mode has several ways, for it depends on the shape which is the fastest: they are tried when the problem
- * is made, and the best is kept.
+ * oneDNN 2.  Each mode has several ways, for it depends on the shape which is the fastest: they are tried when the
+ * problem is made, and the best is kept.
  */
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>

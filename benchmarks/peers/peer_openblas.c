@@ -28,7 +28,10 @@ static void set_environment(size_t threads, conv2d_isa isa)
 static bool start(size_t threads, conv2d_isa isa, char text[PEER_TEXT_SIZE])
 {
     (void)threads, (void)isa; /* were in the environment */
-    snprintf(text, PEER_TEXT_SIZE, "im2col and %.100s, core %s", openblas_get_config(), openblas_get_corename());
+    /* "OpenBLAS 0.3.21 and how it was built" */
+    const char *const version = openblas_get_config(), *const second = strchr(version, ' ') + 1;
+    snprintf(text, PEER_TEXT_SIZE, "im2col and %.*s, core %s", (int)(second - version) + (int)strcspn(second, " "),
+             version, openblas_get_corename());
     return true;
 }
 

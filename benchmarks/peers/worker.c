@@ -79,8 +79,9 @@ static bool make(worker *w, const char *line, char text[PEER_TEXT_SIZE])
     *t = (peer_task){.winograd = false};
     w->calls = 0;
     w->failed = false;
-    if (!wire_parse(line, &p, mode) || !read_mode(w, mode, t)) {
-        snprintf(text, PEER_TEXT_SIZE, "this line is not understood");
+    const bool parsed = wire_parse(line, &p, mode);
+    if (!parsed || !read_mode(w, mode, t)) {
+        snprintf(text, PEER_TEXT_SIZE, parsed ? "it has no such mode" : "this line is not understood");
         return false;
     }
     t->desc = p.desc;

@@ -35,8 +35,8 @@ typedef struct peer_library {
     void (*set_environment)(size_t threads, conv2d_isa isa);
     /* Called once.  text: the description, or the reason on false. */
     bool (*start)(size_t threads, conv2d_isa isa, char text[PEER_TEXT_SIZE]);
-    /* Makes the problem ready to run: allocates, packs.  text: the name of what will run, or why on false (what had been
-     * made by then, `drop` frees). */
+    /* Makes the problem ready to run: allocates, packs.  text: the name of what will run, or why on false (what had
+     * been made by then, `drop` frees). */
     bool (*make)(const peer_task *task, char text[PEER_TEXT_SIZE]);
     /* The timed call; false if it failed. */
     bool (*run)(const peer_task *task);
