@@ -216,7 +216,7 @@ static void start_all(peer_list *peers, const report *r, size_t threads, conv2d_
         peer_stop(p);
         p->modes[0] = p->description[0] = '\0';
         const bool good = peer_start(p, threads, isa, text);
-        fprintf(r->file, "  peer %-12s %s%s\n", p->name, good ? "" : "missing: ", good ? p->description : text);
+        fprintf(r->file, "  peer %-16s %s%s\n", p->name, good ? "" : "missing: ", good ? p->description : text);
     }
 }
 

@@ -45,6 +45,10 @@ static void print_best(const report *r, const peer_row *best)
 
 void peer_report_summary(const report *r, const peer_rows *all)
 {
+    if (all->count == 0) {
+        fprintf(r->file, "No peer has run anything.\n\n");
+        return;
+    }
     fprintf(r->file, "\n%-*s  %9s  %-*s  %9s  %-*s\n", r->problem_width, "problem", "ours/best", TITLE_WIDTH, "nchw",
             "ours/best", TITLE_WIDTH, "nhwc or own layout");
     for (size_t i = 0; i < all->count; i++) {

@@ -55,7 +55,7 @@ static bool make(const peer_task *t, char text[PEER_TEXT_SIZE])
     if (made.direct)
         snprintf(text, PEER_TEXT_SIZE, "sgemm");
     else
-        snprintf(text, PEER_TEXT_SIZE, "sgemm of %zu rows at a time", made.rows);
+        snprintf(text, PEER_TEXT_SIZE, "sgemm, rows at a time: %zu", made.rows);
     if (!made.columns || !made.out)
         snprintf(text, PEER_TEXT_SIZE, "no memory");
     return made.columns && made.out;
