@@ -6,6 +6,7 @@
 
 #include "machine.h"
 #include "options.h"
+#include "peer_compare.h"
 #include "report.h"
 
 enum { EXIT_WRONG_RESULT = 1, EXIT_WRONG_ARGUMENT = 2, MESSAGE_SIZE = 8192 };
@@ -214,6 +215,16 @@ static void prepare_report(session *s)
     }
 }
 
+static void run_all(session *s)
+{
+    report_titles(&s->report);
+    for (size_t i = 0; i < s->asked->problems.count; i++)
+        run_problem(s, i);
+    report_noise(&s->report, &s->results);
+    if (s->asked->json && !json_write(s->asked->json, &s->report, &s->results))
+        s->failed = true;
+}
+
 static int measure_all(options *asked)
 {
     enum { USUAL_CACHE = 32 << 20 };
@@ -224,12 +235,10 @@ static int measure_all(options *asked)
         prepare_machine(&s)) {
         prepare_report(&s);
         report_machine(&s.report);
-        report_titles(&s.report);
-        for (size_t i = 0; i < asked->problems.count; i++)
-            run_problem(&s, i);
-        report_noise(&s.report, &s.results);
-        if (asked->json && !json_write(asked->json, &s.report, &s.results))
-            s.failed = true;
+        if (asked->peers)
+            s.failed = !peers_compare(asked, &s.report, (const char(*)[PROBLEM_TEXT_SIZE])s.names);
+        else
+            run_all(&s);
         code = s.failed ? EXIT_WRONG_RESULT : EXIT_SUCCESS;
     }
     free(s.results.rows);

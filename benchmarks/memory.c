@@ -5,6 +5,7 @@
 
 #include "machine.h"
 #include "peak.h"
+#include "sample.h"
 #include "team.h"
 #include "workload.h"
 

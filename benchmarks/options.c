@@ -82,11 +82,18 @@ static bool read_json(options *o, scan *s)
     return *s->at || scan_fail(s, s->at, "the name of a file is missing here");
 }
 
+static bool read_peers(options *o, scan *s)
+{
+    o->peers = *s->at ? s->at : "all";
+    return true;
+}
+
 /* An option has a reader for its value, or is an action, or else sets a flag. */
 static const struct option_row {
     const char *name, *value, *help;
     bool (*read)(options *o, scan *s);
-    bool is_file; /* of problems: read at once, before those of the command line */
+    bool is_file;     /* of problems: read at once, before those of the command line */
+    bool is_optional; /* the value, which then follows a = */
     action action;
     size_t flag;
     bool flag_value;
@@ -103,6 +110,8 @@ static const struct option_row {
     {"--no-verify", NULL, "only time", .flag = offsetof(options, verify)},
     {"--file", "FILE", "more problems, one a line, # begins a comment; - is standard input", .is_file = true},
     {"--json", "FILE", "write the results there too; - is standard output", .read = read_json},
+    {"--peers", "[=LIST]", "compare with other libraries: WHO or WHO:MODE, joined by commas (default all)",
+     .read = read_peers, .is_optional = true},
     {"--explain", NULL, "print what the library would do with each problem, and why; run nothing",
      .action = ACTION_EXPLAIN},
     {"--list", NULL, "print the kernels of this build", .action = ACTION_LIST},
@@ -167,9 +176,9 @@ static bool read_option(options *o, char ***argument)
             *(bool *)((char *)o + row->flag) = row->flag_value;
         return true;
     }
-    if (!equals && !(*argument)[1])
+    if (!equals && !row->is_optional && !(*argument)[1])
         return fail_at(text, strlen(text), "the value of this option is missing");
-    const char *const value = equals ? equals + 1 : *++*argument;
+    const char *const value = equals ? equals + 1 : row->is_optional ? "" : *++*argument;
     if (row->is_file)
         return input_read_file(&o->problems, value);
     /* An error points into the argument as it was written. */
@@ -188,6 +197,8 @@ static bool check_together(const options *o)
     const char *wrong = NULL;
     if (o->kernel && o->every_kernel)
         wrong = "--kernel and --kernels exclude each other";
+    else if (o->peers && (!o->time || o->every_kernel || o->fresh))
+        wrong = "--peers compares times: --verify, --kernels and --fresh do not go with it";
     else if (!o->verify && !o->time)
         wrong = "--verify and --no-verify exclude each other";
     else if (o->problems.count == 0 && o->action <= ACTION_EXPLAIN)

@@ -21,8 +21,9 @@ typedef struct options {
     size_t thread_count;
     const char *kernel; /* NULL: the library chooses */
     bool every_kernel, fresh, verify, time;
-    double seconds;   /* per measurement */
-    const char *json; /* NULL: none; "-": standard output */
+    double seconds;    /* per measurement */
+    const char *peers; /* which of them to compare with; NULL: none */
+    const char *json;  /* NULL: none; "-": standard output */
 } options;
 
 /* False if something is wrong: then it has been said on stderr, with the place and the grammar. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "peak.h"
 
+#include "sample.h"
 #include "team.h"
 
 /* A dozen chains hide the latency of a multiply-add (4 cycles, up to two a cycle) with some to spare. */

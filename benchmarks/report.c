@@ -5,8 +5,6 @@
 
 #include "machine.h"
 
-enum { CELL_SIZE = 300 };
-
 /* How many digits behind the point make four in all, or at least one. */
 static int decimals(double value)
 {
@@ -19,8 +17,7 @@ static void format_gflops(char *cell, double flops, double seconds)
     snprintf(cell, CELL_SIZE, "%.*f", decimals(value), value);
 }
 
-/* Four digits and a unit. */
-static void format_seconds(char *cell, double seconds)
+void format_seconds(char cell[CELL_SIZE], double seconds)
 {
     static const struct unit {
         const char *name;

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "json_text.h"
 #include "measure.h"
 
 typedef struct report {
@@ -16,6 +17,11 @@ typedef struct report {
     int problem_width, kernel_width;
     bool speedup; /* has a column */
 } report;
+
+enum { CELL_SIZE = 300 };
+
+/* Four digits and a unit. */
+void format_seconds(char cell[CELL_SIZE], double seconds);
 
 /* What the numbers below were measured on, and with. */
 void report_machine(const report *r);
@@ -34,13 +40,10 @@ typedef struct results {
 /* Warns of measurements that the machine disturbed. */
 void report_noise(const report *r, const results *all);
 
-/*
- * Writes everything to path ("-" is standard output), under a temporary name that becomes the final one when the file
- * is complete.  False if that fails: then it has been said on stderr.
- */
+/* Writes everything as json_write_file does. */
 bool json_write(const char *path, const report *r, const results *all);
 
-/* Whether json_write will be able to, to know before an hour of measuring; false as above. */
-bool json_can_write(const char *path);
+/* The member "machine": what report_machine prints. */
+void json_machine(json *j, const report *r);
 
 #endif

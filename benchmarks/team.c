@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 typedef struct team {
     team_work *work;
@@ -98,11 +97,4 @@ bool team_run(size_t threads, team_work *work, void *context, double *rate)
     *rate = rate_of(members, started, started <= (size_t)CPU_COUNT(&t.usable) || started == 1);
     free(members);
     return started == threads;
-}
-
-double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }

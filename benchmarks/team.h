@@ -19,7 +19,4 @@ typedef team_share team_work(size_t member, void *context);
  */
 bool team_run(size_t threads, team_work *work, void *context, double *rate);
 
-/* Seconds of a clock that only goes forward. */
-double now(void);
-
 #endif

@@ -6,12 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct quartiles {
-    double min, p25, median, p75, max;
-} quartiles;
-
-/* Sorts the values.  count must not be 0. */
-quartiles quartiles_of(double *values, size_t count);
+#include "sample.h"
 
 typedef struct timing {
     size_t runs;          /* how often the clock was read */
@@ -19,9 +14,6 @@ typedef struct timing {
     quartiles seconds;    /* of one call */
     double peak_gflops;   /* median of the bursts */
 } timing;
-
-/* The call that is timed. */
-typedef void timed_call(void *context);
 
 /*
  * Calls for about `budget` seconds (bursts included), and makes at least 5 runs, unless those take more than ten

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "workload.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "machine.h"
 #include "oracle.h"
+#include "values.h"
 
 enum { FLOATS_PER_LINE = 16 };
 
@@ -39,16 +39,6 @@ static double taps_along(size_t taps, size_t in, size_t out, size_t stride, size
     for (size_t tap = 0; tap < taps; tap++)
         sum += (double)outputs_with_tap(tap, in, out, stride, dilation, pad);
     return sum;
-}
-
-/* Numbers in [-1, 1), the same in every run. */
-static void fill(float *values, size_t count, uint32_t seed)
-{
-    uint32_t state = seed;
-    for (size_t i = 0; i < count; i++) {
-        state = state * 1664525u + 1013904223u;
-        values[i] = (float)(state >> 8) * 0x1p-23f - 1.0f;
-    }
 }
 
 void workload_plan(workload *w, const problem *p, size_t fresh_bytes)
@@ -86,6 +76,13 @@ bool workload_fits(const workload *w, char *message, size_t message_size)
     return false;
 }
 
+void workload_fill(workload *w)
+{
+    values_fill(w->in, w->in_floats, INPUT_SEED);
+    values_fill(w->weights, w->weight_floats, WEIGHTS_SEED);
+    values_fill(w->bias, w->desc.out_channels, BIAS_SEED);
+}
+
 bool workload_make(workload *w, bool with_bias)
 {
     w->in = allocate_floats(w->in_floats);
@@ -96,9 +93,7 @@ bool workload_make(workload *w, bool with_bias)
         workload_free(w);
         return false;
     }
-    fill(w->in, w->in_floats, 1);
-    fill(w->weights, w->weight_floats, 2);
-    fill(w->bias, w->desc.out_channels, 3);
+    workload_fill(w);
     /* Has every page of the outputs mapped before anything is timed. */
     memset(w->out, 0xff, w->out_count * w->out_pitch * sizeof(float));
     w->desc.bias = with_bias ? w->bias : NULL;

@@ -35,6 +35,9 @@ bool workload_fits(const workload *w, char *message, size_t message_size);
 bool workload_make(workload *w, bool with_bias);
 void workload_free(workload *w);
 
+/* Gives the tensors, but not the outputs, their values again. */
+void workload_fill(workload *w);
+
 /* 64-byte aligned; NULL if there is no memory.  Free with free(). */
 float *allocate_floats(size_t count);
 

@@ -17,6 +17,7 @@ RULES = [
     ('gen/*', ['gen/*']),
     ('benchmarks/*', ['include/*', 'benchmarks/*']),
     ('tests/golden/*', ['src/*']),
+    ('tests/peers/*', ['include/*', 'benchmarks/*']),
     ('tests/*', ['include/*', 'tests/*', 'benchmarks/oracle.h', 'benchmarks/problem.h']),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.

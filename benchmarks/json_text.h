@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Writing JSON: the commas, the quotes, and a file that is there only when it is complete. */
+#ifndef CONVBENCH_JSON_TEXT_H
+#define CONVBENCH_JSON_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* A text in which the next member of an object or element of an array is still to come. */
+typedef struct json {
+    FILE *file;
+    bool first; /* of the innermost object or array */
+} json;
+
+/* name: of the member, NULL in an array. */
+void json_open(json *j, const char *name, char bracket);
+void json_close(json *j, char bracket);
+/* NULL is null. */
+void json_string(json *j, const char *name, const char *value);
+/* JSON has no infinities and NaNs: what was not measured is null. */
+void json_number(json *j, const char *name, double value);
+void json_numbers(json *j, const char *name, const double *values, size_t count);
+void json_truth(json *j, const char *name, bool known, bool value);
+/* The next element on a line of its own: easy on diff and grep. */
+void json_new_line(json *j);
+
+/*
+ * Has `add` write to path ("-" is standard output), under a temporary name that becomes the final one when the file is
+ * complete.  False if that fails: then it has been said on stderr.
+ */
+bool json_write_file(const char *path, void (*add)(json *j, const void *context), const void *context);
+
+/* Whether json_write_file will be able to, to know before an hour of measuring; false as above. */
+bool json_can_write(const char *path);
+
+#endif
