@@ -146,7 +146,7 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
-/* A block of columns, or the whole row as one: vectors at the left edge, interior vectors, vectors at the right edge. */
+/* A block of columns, or a whole row as one: vectors at the left edge, inside, at the right edge. */
 static void run_block(w_run *run, w_position *at, size_t block)
 {
     if (run->b->whole_rows) {
