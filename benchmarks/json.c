@@ -22,10 +22,14 @@ void json_machine(json *j, const report *r)
         json_open(j, NULL, '{');
         json_number(j, "threads", (double)l->threads);
         json_number(j, "peak_gflops", l->peak_gflops);
-        json_open(j, "copy_bytes_per_second", '{');
-        for (size_t level = 0; level < MEMORY_LEVELS; level++)
-            json_number(j, l->levels[level].name, l->levels[level].bandwidth);
-        json_close(j, '}');
+        for (int traffic = 0; traffic < MEMORY_TRAFFICS; traffic++) {
+            static const char *const names[] = {"read_bytes_per_second", "write_bytes_per_second",
+                                                "copy_bytes_per_second"};
+            json_open(j, names[traffic], '{');
+            for (size_t level = 0; level < MEMORY_LEVELS; level++)
+                json_number(j, l->levels[level].name, l->levels[level].bandwidth[traffic]);
+            json_close(j, '}');
+        }
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -12,32 +12,80 @@
 /* Between the two halves of a buffer: or the same lines of both would fall into the same places of a cache. */
 enum { GAP_BYTES = 33 * 64 };
 
-/* Each member copies from the second half of its buffer to the first. */
-typedef struct copy_job {
-    float **buffers;
-    size_t half_bytes;
-} copy_job;
+/* Between two readings of the clock. */
+enum { BYTES_PER_ROUND = 1 << 18 };
 
-/* The amount is in bytes, read and written ones. */
-static team_share copy(size_t member, void *context)
+/* A buffer for each member. */
+typedef struct memory_job {
+    float **buffers;
+    size_t half_bytes; /* of whole blocks in each stream */
+    memory_traffic traffic;
+    size_t streams; /* of reading */
+} memory_job;
+
+enum { BLOCK_BYTES = 512, MOST_STREAMS = 4 };
+
+/*
+ * Loads only: any C function that reads has something to do with what it read.  From so many places in turn, because
+ * the hardware fetches ahead for each of them.
+ */
+static void read_bytes(const char *from, size_t bytes, size_t streams)
 {
-    const copy_job *const job = context;
-    float *const to = job->buffers[member];
-    const float *const from = to + (job->half_bytes + GAP_BYTES) / sizeof(float);
+#if defined(__x86_64__)
+    const size_t part = bytes / streams / BLOCK_BYTES * BLOCK_BYTES;
+    for (size_t offset = 0; offset < part; offset += BLOCK_BYTES)
+        for (size_t stream = 0; stream < streams; stream++)
+            for (size_t i = 0; i < BLOCK_BYTES; i += 128) {
+                const char *const at = from + stream * part + offset + i;
+                __asm__ volatile("vmovups %0, %%ymm0\n\tvmovups %1, %%ymm1\n\tvmovups %2, %%ymm2\n\tvmovups %3, %%ymm3"
+                                 :
+                                 : "m"(at[0]), "m"(at[32]), "m"(at[64]), "m"(at[96])
+                                 : "xmm0", "xmm1", "xmm2", "xmm3");
+            }
+#else
+    (void)streams;
+    __asm__ volatile("" : : "r"(memchr(from, 0xff, bytes)));
+#endif
+}
+
+/* Moves the job's bytes once. */
+static void move_bytes(const memory_job *job, float *buffer)
+{
+    float *const other = buffer + (job->half_bytes + GAP_BYTES) / sizeof(float);
+    switch (job->traffic) {
+    case TRAFFIC_READ:
+        read_bytes((const char *)buffer, job->half_bytes, job->streams);
+        read_bytes((const char *)other, job->half_bytes, job->streams);
+        break;
+    case TRAFFIC_WRITE:
+        memset(buffer, 1, job->half_bytes);
+        memset(other, 1, job->half_bytes);
+        break;
+    default:
+        memcpy(buffer, other, job->half_bytes);
+    }
+    __asm__ volatile("" : : "r"(buffer) : "memory"); /* or it could be done just once */
+}
+
+/* The amount is in bytes. */
+static team_share move(size_t member, void *context)
+{
+    const memory_job *const job = context;
+    const size_t bytes = 2 * job->half_bytes, times = bytes < BYTES_PER_ROUND ? BYTES_PER_ROUND / bytes : 1;
     team_share share = {.start = now()};
     do {
-        memcpy(to, from, job->half_bytes);
-        __asm__ volatile("" : : "r"(to) : "memory"); /* or it could be done just once */
-        share.amount += 2 * (double)job->half_bytes;
+        for (size_t i = 0; i < times; i++)
+            move_bytes(job, job->buffers[member]);
+        share.amount += (double)(times * bytes);
         share.end = now();
     } while (share.end - share.start < 1e-3);
     return share;
 }
 
-static bool measure_level(size_t threads, size_t bytes_per_thread, double *bandwidth)
+static bool measure_level(size_t threads, size_t bytes_per_thread, memory_level *level)
 {
-    /* Halves of whole cache lines. */
-    copy_job job = {.buffers = calloc(threads, sizeof *job.buffers), .half_bytes = bytes_per_thread / 128 * 64};
+    memory_job job = {.buffers = calloc(threads, sizeof *job.buffers),
+                      .half_bytes = bytes_per_thread / 2 / (BLOCK_BYTES * MOST_STREAMS) * (BLOCK_BYTES * MOST_STREAMS)};
     bool good = job.buffers != NULL;
     for (size_t i = 0; good && i < threads; i++) {
         const size_t bytes = 2 * job.half_bytes + GAP_BYTES;
@@ -46,12 +94,15 @@ static bool measure_level(size_t threads, size_t bytes_per_thread, double *bandw
         if (good)
             memset(job.buffers[i], 1, bytes);
     }
-    /* The best of a few: it becomes a bound. */
-    *bandwidth = 0;
-    for (int attempt = 0; good && attempt < 5; attempt++) {
-        double rate;
-        good = team_run(threads, copy, &job, &rate);
-        *bandwidth = good && rate > *bandwidth ? rate : *bandwidth;
+    for (int traffic = 0; traffic < MEMORY_TRAFFICS; traffic++) {
+        job.traffic = (memory_traffic)traffic;
+        /* The best of a few: it becomes a bound. */
+        for (int attempt = 0; good && attempt < 6; attempt++) {
+            double rate;
+            job.streams = attempt & 1 ? MOST_STREAMS : 1;
+            good = team_run(threads, move, &job, &rate);
+            level->bandwidth[traffic] = good && rate > level->bandwidth[traffic] ? rate : level->bandwidth[traffic];
+        }
     }
     for (size_t i = 0; job.buffers && i < threads; i++)
         free(job.buffers[i]);
@@ -61,16 +112,21 @@ static bool measure_level(size_t threads, size_t bytes_per_thread, double *bandw
 
 bool measure_memory(size_t threads, memory_level levels[MEMORY_LEVELS])
 {
-    size_t private_bytes = machine_cache_bytes(2), shared_bytes = machine_cache_bytes(3);
-    private_bytes = private_bytes ? private_bytes : (size_t)1 << 20;
+    size_t first_bytes = machine_cache_bytes(1), second_bytes = machine_cache_bytes(2),
+           shared_bytes = machine_cache_bytes(3);
+    first_bytes = first_bytes ? first_bytes : (size_t)32 << 10;
+    second_bytes = second_bytes ? second_bytes : (size_t)1 << 20;
     /* Without a third level the second one is the last. */
-    shared_bytes = shared_bytes > private_bytes ? shared_bytes : private_bytes * threads;
-    const size_t sizes[MEMORY_LEVELS] = {private_bytes / 2, shared_bytes / 2 / threads, shared_bytes * 3 / threads};
-    levels[0] = (memory_level){.name = "L2", .capacity = (double)(private_bytes * threads)};
-    levels[1] = (memory_level){.name = "L3", .capacity = (double)shared_bytes};
-    levels[2] = (memory_level){.name = "memory"};
+    shared_bytes = shared_bytes > second_bytes ? shared_bytes : second_bytes * threads;
+    /* A quarter of the shared cache: others may use it too. */
+    const size_t sizes[MEMORY_LEVELS] = {first_bytes / 2, second_bytes / 2, shared_bytes / 4 / threads,
+                                         shared_bytes * 3 / threads};
+    levels[0] = (memory_level){.name = "L1", .capacity = (double)(first_bytes * threads)};
+    levels[1] = (memory_level){.name = "L2", .capacity = (double)(second_bytes * threads)};
+    levels[2] = (memory_level){.name = "L3", .capacity = (double)shared_bytes};
+    levels[3] = (memory_level){.name = "memory"};
     for (size_t i = 0; i < MEMORY_LEVELS; i++)
-        if (!measure_level(threads, sizes[i], &levels[i].bandwidth))
+        if (!measure_level(threads, sizes[i], &levels[i]))
             return false;
     return true;
 }
@@ -81,4 +137,11 @@ const memory_level *find_memory_level(const memory_level levels[MEMORY_LEVELS], 
     while (i < MEMORY_LEVELS - 1 && bytes > levels[i].capacity)
         i++;
     return &levels[i];
+}
+
+double memory_seconds(const memory_level *level, double read_bytes, double write_bytes)
+{
+    const double copied = read_bytes < write_bytes ? read_bytes : write_bytes;
+    return 2 * copied / level->bandwidth[TRAFFIC_COPY] + (read_bytes - copied) / level->bandwidth[TRAFFIC_READ] +
+           (write_bytes - copied) / level->bandwidth[TRAFFIC_WRITE];
 }

@@ -15,18 +15,23 @@ const char *peak_method(void);
  */
 double peak_gflops(size_t threads);
 
+typedef enum memory_traffic { TRAFFIC_READ, TRAFFIC_WRITE, TRAFFIC_COPY, MEMORY_TRAFFICS } memory_traffic;
+
 typedef struct memory_level {
     const char *name;
-    double capacity;  /* bytes that so many threads find there */
-    double bandwidth; /* bytes per second of a copy, read and written bytes both counted */
+    double capacity;                   /* bytes that so many threads find there */
+    double bandwidth[MEMORY_TRAFFICS]; /* bytes per second; of a copy, read and written ones both counted */
 } memory_level;
 
-enum { MEMORY_LEVELS = 3 };
+enum { MEMORY_LEVELS = 4 };
 
-/* Measures a private cache, the shared one and memory with so many threads copying at the same time. */
+/* Measures the private caches, the shared one and memory with so many threads at the same time. */
 bool measure_memory(size_t threads, memory_level levels[MEMORY_LEVELS]);
 
 /* The level that holds so many bytes. */
 const memory_level *find_memory_level(const memory_level levels[MEMORY_LEVELS], double bytes);
+
+/* Seconds to read and write so many bytes there: as much as can be by copying, the rest one way. */
+double memory_seconds(const memory_level *level, double read_bytes, double write_bytes);
 
 #endif

@@ -112,7 +112,12 @@ enum {
     SETS_DILATION = 16,
     SETS_GROUPS = 32,
     SETS_BIAS = 64,
-    SETS_ACTIVATION = 128
+    SETS_ACTIVATION = 128,
+    SETS_LAYOUT = 256,
+    SETS_WEIGHTS_LAYOUT = 512,
+    SETS_RESIDUAL = 1024,
+    SETS_COUNT = 2048,
+    SETS_BY_BENCHDNN = SETS_BATCH | SETS_OUT_CHANNELS | SETS_STRIDE | SETS_PADDING | SETS_DILATION | SETS_GROUPS
 };
 
 static const struct word {
@@ -120,7 +125,7 @@ static const struct word {
     bool takes_number; /* directly after the name */
     unsigned sets;
     const char *what;
-    bool (*read)(scan *s, conv2d_desc *d); /* NULL: the name says it all */
+    bool (*read)(scan *s, conv2d_desc *d); /* NULL: apply_word knows */
 } words[] = {
     {"s", true, SETS_STRIDE, "the stride", read_stride},
     {"p", true, SETS_PADDING, "the padding", read_padding},
@@ -132,6 +137,17 @@ static const struct word {
     {"relu", false, SETS_ACTIVATION, "the activation", read_relu},
     {"clamp:", false, SETS_ACTIVATION, "the activation", read_clamp},
     {"leaky:", false, SETS_ACTIVATION, "the activation", read_leaky},
+    /* A word that another one begins with comes after that. */
+    {"nchw-nhwc", false, SETS_LAYOUT, "the layout", NULL},
+    {"nhwc-nchw", false, SETS_LAYOUT, "the layout", NULL},
+    {"nchw", false, SETS_LAYOUT, "the layout", NULL},
+    {"nhwc", false, SETS_LAYOUT, "the layout", NULL},
+    {"oihw", false, SETS_WEIGHTS_LAYOUT, "the layout of the weights", NULL},
+    {"ohwi", false, SETS_WEIGHTS_LAYOUT, "the layout of the weights", NULL},
+    {"hwio", false, SETS_WEIGHTS_LAYOUT, "the layout of the weights", NULL},
+    {"res", false, SETS_RESIDUAL, "the residual", NULL},
+    {"inplace", false, SETS_RESIDUAL, "the residual", NULL},
+    {"x", true, SETS_COUNT, "the count", NULL},
 };
 
 static const struct word *find_word(const char *text)
@@ -145,6 +161,57 @@ static const struct word *find_word(const char *text)
     return NULL;
 }
 
+/* Of one tensor, by the first four letters. */
+static conv2d_layout layout_named(const char *name)
+{
+    return strncmp(name, "nhwc", 4) == 0 ? CONV2D_NHWC : CONV2D_NCHW;
+}
+
+static void set_layouts(const char *name, conv2d_desc *d)
+{
+    d->in_layout = layout_named(name);
+    d->out_layout = layout_named(name + strlen(name) - 4);
+}
+
+static conv2d_weights_layout weights_layout_named(const char *name)
+{
+    return strcmp(name, "ohwi") == 0 ? CONV2D_OHWI : strcmp(name, "hwio") == 0 ? CONV2D_HWIO : CONV2D_OIHW;
+}
+
+static bool apply_word(scan *s, const struct word *word, problem *p)
+{
+    switch (word->sets) {
+    case SETS_BIAS:
+        p->with_bias = true;
+        return true;
+    case SETS_LAYOUT:
+        set_layouts(word->name, &p->desc);
+        return true;
+    case SETS_WEIGHTS_LAYOUT:
+        p->desc.weights_layout = weights_layout_named(word->name);
+        return true;
+    case SETS_RESIDUAL:
+        p->with_residual = true;
+        p->in_place = strcmp(word->name, "inplace") == 0;
+        return true;
+    case SETS_COUNT:
+        return scan_number(s, "the count", 1, &p->count);
+    default:
+        return word->read(s, &p->desc);
+    }
+}
+
+bool problem_read_layout(scan *s, conv2d_desc *desc)
+{
+    const struct word *const word = find_word(s->at);
+    const size_t length = word && word->sets == SETS_LAYOUT ? strlen(word->name) : 0;
+    if (!length || strcspn(s->at, ", ") != length)
+        return false;
+    set_layouts(word->name, desc);
+    s->at += length;
+    return true;
+}
+
 static bool read_words(scan *s, problem *p, unsigned already_set, places *where)
 {
     for (scan_skip_blanks(s); *s->at && !isdigit((unsigned char)*s->at) && !benchdnn_starts(s->at);
@@ -152,14 +219,15 @@ static bool read_words(scan *s, problem *p, unsigned already_set, places *where)
         const char *const start = s->at;
         const struct word *word = find_word(start);
         if (!word)
-            return scan_fail(s, start, "unknown word: it is none of s p d g n k b relu clamp:LOW:HIGH leaky:SLOPE");
+            return scan_fail(s, start,
+                             "unknown word: it is none of s p d g n k b relu clamp:LOW:HIGH leaky:SLOPE nchw nhwc "
+                             "nchw-nhwc nhwc-nchw oihw ohwi hwio res inplace x");
         if (already_set & word->sets)
             return scan_fail(s, start, "%s is given twice", word->what);
         already_set |= word->sets;
         s->at += strlen(word->name);
-        if ((word->read && !word->read(s, &p->desc)) || !scan_end_word(s))
+        if (!apply_word(s, word, p) || !scan_end_word(s))
             return false;
-        p->with_bias |= word->sets == SETS_BIAS;
         if (word->sets == SETS_GROUPS)
             where->groups = start;
     }
@@ -235,10 +303,11 @@ bool problem_parse(const char *text, problem *p, const char **rest, scan_error *
 {
     scan s = {.text = text, .at = text, .error = error};
     memset(p, 0, sizeof *p);
+    p->count = 1;
     scan_skip_blanks(&s);
     places where = {.input = s.at, .kernel = s.at, .groups = s.at};
     if (benchdnn_starts(s.at)) {
-        if (!benchdnn_read(&s, p) || !read_words(&s, p, ~(unsigned)(SETS_BIAS | SETS_ACTIVATION), &where))
+        if (!benchdnn_read(&s, p) || !read_words(&s, p, SETS_BY_BENCHDNN, &where))
             return false;
     } else if (!isdigit((unsigned char)*s.at)) {
         return scan_fail(&s, s.at, "a problem begins with CxHxW, NxCxHxW or a benchdnn string");

@@ -9,6 +9,9 @@
  *   pA  pAxB          padding (all; rows x columns)          kA    output channels, instead of K
  *   pT,B,L,R          padding: top, bottom, left, right      b     a bias
  *   relu  clamp:LOW:HIGH  leaky:SLOPE                              an activation
+ *   nchw nhwc         layout of input and output             res   a residual tensor is added
+ *   nchw-nhwc  nhwc-nchw           that of each              inplace   the same, and it is the output's memory
+ *   oihw ohwi hwio    layout of the weights                  xA    how often it occurs in its network
  *
  * or a benchdnn string, mb1ic64ih56oc256oh56kh1ph0, or an ONEDNN_VERBOSE line holding one, read as benchdnn does:
  * mb defaults to 2, dilation 0 is dense, a missing padding follows from oh and ow, a name (n...) is ignored.
@@ -23,8 +26,12 @@
 #include "scan.h"
 
 typedef struct problem {
-    conv2d_desc desc; /* every default resolved (batch, strides, dilations and groups are at least 1); bias is NULL */
-    bool with_bias;   /* whoever makes the tensors sets desc.bias */
+    conv2d_desc desc; /* every default resolved (batch, strides, dilations and groups are at least 1) */
+    /* Whoever makes the tensors sets desc.bias and desc.residual, which are NULL here. */
+    bool with_bias, with_residual;
+    bool in_place;  /* the residual is the output's memory: with_residual too */
+    size_t count;   /* how often it occurs in its network; 1 unless the text says otherwise */
+    size_t network; /* which one: for lists of problems (input.h); 0 for none */
 } problem;
 
 /*
@@ -36,6 +43,11 @@ bool problem_parse(const char *text, problem *p, const char **rest, scan_error *
 
 /* Writes the canonical form, which problem_parse reads back to the same problem.  Length and cut as snprintf. */
 size_t problem_format(const problem *p, char *text, size_t size);
+
+/* The word for the layouts of input and output: "nchw", "nhwc", "nchw-nhwc" or "nhwc-nchw". */
+const char *problem_layout_name(const conv2d_desc *desc);
+/* Reads one that ends at a comma, a blank or the text's end into desc; false, without an error, for any other text. */
+bool problem_read_layout(scan *s, conv2d_desc *desc);
 
 /* Enough for any canonical form. */
 enum { PROBLEM_TEXT_SIZE = 256 };

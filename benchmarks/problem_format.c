@@ -63,6 +63,18 @@ static void append_activation(text_end *end, const conv2d_desc *d)
     }
 }
 
+const char *problem_layout_name(const conv2d_desc *d)
+{
+    static const char *const names[2][2] = {{"nchw", "nchw-nhwc"}, {"nhwc-nchw", "nhwc"}};
+    return names[d->in_layout == CONV2D_NHWC][d->out_layout == CONV2D_NHWC];
+}
+
+static const char *weights_layout_name(const conv2d_desc *d)
+{
+    static const char *const names[] = {[CONV2D_OIHW] = "oihw", [CONV2D_OHWI] = "ohwi", [CONV2D_HWIO] = "hwio"};
+    return names[d->weights_layout];
+}
+
 size_t problem_format(const problem *p, char *text, size_t size)
 {
     const conv2d_desc *const d = &p->desc;
@@ -81,6 +93,14 @@ size_t problem_format(const problem *p, char *text, size_t size)
         append(&end, " g%zu", d->groups);
     if (p->with_bias)
         append(&end, " b");
+    if (p->with_residual)
+        append(&end, p->in_place ? " inplace" : " res");
     append_activation(&end, d);
+    if (d->in_layout != CONV2D_NCHW || d->out_layout != CONV2D_NCHW)
+        append(&end, " %s", problem_layout_name(d));
+    if (d->weights_layout != CONV2D_OIHW)
+        append(&end, " %s", weights_layout_name(d));
+    if (p->count != 1)
+        append(&end, " x%zu", p->count);
     return end.length;
 }

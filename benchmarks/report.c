@@ -198,12 +198,14 @@ void report_machine(const report *r)
             conv2d_version(), machine_compiler());
     for (size_t i = 0; i < r->machine_count; i++) {
         const limits *const l = &r->machine[i];
-        fprintf(r->file, "%zu thread%s: peak %.1f GFLOP/s (%s%s); copying (read + written)", l->threads,
+        fprintf(r->file, "%zu thread%s: peak %.1f GFLOP/s (%s%s); GB/s read, written, copied (both):", l->threads,
                 l->threads == 1 ? "" : "s", l->peak_gflops, peak_method(),
                 l->threads == 1 ? "" : ", on all threads at once");
-        for (size_t level = 0; level < MEMORY_LEVELS; level++)
-            fprintf(r->file, "%s %s %.1f GB/s", level ? "," : "", l->levels[level].name,
-                    l->levels[level].bandwidth * 1e-9);
+        for (size_t level = 0; level < MEMORY_LEVELS; level++) {
+            const double *const bandwidth = l->levels[level].bandwidth;
+            fprintf(r->file, "%s %s %.1f %.1f %.1f", level ? "," : "", l->levels[level].name,
+                    bandwidth[TRAFFIC_READ] * 1e-9, bandwidth[TRAFFIC_WRITE] * 1e-9, bandwidth[TRAFFIC_COPY] * 1e-9);
+        }
         fputc('\n', r->file);
     }
     if (r->machine_count)

@@ -11,6 +11,7 @@ void runner_run(void *context)
 {
     runner *const r = context;
     r->args.out = r->load->out + r->next_out * r->load->out_pitch;
+    r->args.residual = r->load->in_place ? r->args.out : r->load->residual;
     r->next_out = r->next_out + 1 < r->load->out_count ? r->next_out + 1 : 0;
     const conv2d_status status =
         r->pool ? conv2d_run_pool(r->pool, &r->plan, &r->args) : conv2d_run(&r->plan, &r->args);

@@ -12,11 +12,15 @@
 typedef struct expectation {
     size_t count;
     size_t *place; /* numbers of outputs in the order image, channel, row, column; ascending */
+    size_t *index; /* where each of them lies in the output */
     float *value;
 } expectation;
 
-/* Asks the oracle, once per problem: its answer serves every kernel.  False without memory. */
-bool expectation_make(expectation *e, const workload *w);
+/*
+ * Asks the oracle about all outputs, or a sample that costs about so many FLOP, once per problem: its answer serves
+ * every kernel.  False without memory.
+ */
+bool expectation_make(expectation *e, const workload *w, double flops_to_spend);
 void expectation_free(expectation *e);
 
 /* True if out has the same bits at each of the places; else message says where it has not. */

@@ -43,7 +43,7 @@ static double taps_along(size_t taps, size_t in, size_t out, size_t stride, size
 
 void workload_plan(workload *w, const problem *p, size_t fresh_bytes)
 {
-    *w = (workload){.desc = p->desc};
+    *w = (workload){.desc = p->desc, .in_place = p->in_place};
     const conv2d_desc *const d = &w->desc;
     oracle_output_size(d, &w->out_height, &w->out_width);
     const size_t group_in = d->in_channels / d->groups;
@@ -59,15 +59,16 @@ void workload_plan(workload *w, const problem *p, size_t fresh_bytes)
     w->valid_flops = 2 * channel_pairs *
                      taps_along(d->kernel_height, d->in_height, w->out_height, d->stride_h, d->dilation_h, d->pad_top) *
                      taps_along(d->kernel_width, d->in_width, w->out_width, d->stride_w, d->dilation_w, d->pad_left);
-    w->bytes = ((double)w->in_floats + (double)w->weight_floats + (double)w->outputs) * sizeof(float);
+    const size_t residuals = p->with_residual ? w->outputs : 0;
+    w->read_bytes = ((double)w->in_floats + (double)w->weight_floats + (double)residuals) * sizeof(float);
+    w->write_bytes = (double)w->outputs * sizeof(float);
 }
 
 bool workload_fits(const workload *w, char *message, size_t message_size)
 {
     /* The weights count twice, for the packed copy. */
     const double needed =
-        ((double)w->in_floats + 2 * (double)w->weight_floats + (double)w->out_count * (double)w->out_pitch) *
-        sizeof(float);
+        w->read_bytes + ((double)w->weight_floats + (double)w->out_count * (double)w->out_pitch) * sizeof(float);
     const double available = machine_available_bytes();
     if (needed <= available)
         return true;
@@ -81,22 +82,33 @@ void workload_fill(workload *w)
     values_fill(w->in, w->in_floats, INPUT_SEED);
     values_fill(w->weights, w->weight_floats, WEIGHTS_SEED);
     values_fill(w->bias, w->desc.out_channels, BIAS_SEED);
+    if (w->residual)
+        values_fill(w->residual, w->outputs, RESIDUAL_SEED);
 }
 
-bool workload_make(workload *w, bool with_bias)
+void workload_reset_outputs(const workload *w)
+{
+    if (!w->in_place) /* so that an output that is never written is wrong, also after a kernel that got it right */
+        memset(w->out, 0xff, w->out_count * w->out_pitch * sizeof(float));
+    for (size_t i = 0; w->in_place && i < w->out_count; i++)
+        memcpy(w->out + i * w->out_pitch, w->residual, w->outputs * sizeof(float));
+}
+
+bool workload_make(workload *w, const problem *p)
 {
     w->in = allocate_floats(w->in_floats);
     w->weights = allocate_floats(w->weight_floats);
     w->bias = allocate_floats(w->desc.out_channels);
+    w->residual = p->with_residual ? allocate_floats(w->outputs) : NULL;
     w->out = allocate_floats(w->out_count * w->out_pitch);
-    if (!w->in || !w->weights || !w->bias || !w->out) {
+    if (!w->in || !w->weights || !w->bias || !w->out || (p->with_residual && !w->residual)) {
         workload_free(w);
         return false;
     }
     workload_fill(w);
-    /* Has every page of the outputs mapped before anything is timed. */
-    memset(w->out, 0xff, w->out_count * w->out_pitch * sizeof(float));
-    w->desc.bias = with_bias ? w->bias : NULL;
+    workload_reset_outputs(w); /* which has every page mapped before anything is timed */
+    w->desc.bias = p->with_bias ? w->bias : NULL;
+    w->desc.residual = w->residual;
     return true;
 }
 
@@ -105,6 +117,7 @@ void workload_free(workload *w)
     free(w->in);
     free(w->weights);
     free(w->bias);
+    free(w->residual);
     free(w->out);
-    w->in = w->weights = w->bias = w->out = NULL;
+    w->in = w->weights = w->bias = w->residual = w->out = NULL;
 }

@@ -38,6 +38,13 @@ static const char *const forms[][2] = {
     {"3x8x9 3x3 clamp:-inf:0.1", "3x8x9 3x3x3 clamp:-inf:0.1"},
     {"3x8x9 3x3 leaky:0.1", "3x8x9 3x3x3 leaky:0.1"},
     {"3x8x9 3x3 leaky:1e-30", "3x8x9 3x3x3 leaky:1e-30"},
+    {"3x8x9 3x3 nhwc relu b x12", "3x8x9 3x3x3 b relu nhwc x12"},
+    {"3x8x9 3x3 nchw oihw x1", "3x8x9 3x3x3"},
+    {"3x8x9 3x3 hwio nchw-nhwc", "3x8x9 3x3x3 nchw-nhwc hwio"},
+    {"3x8x9 3x3 nhwc-nchw ohwi n2", "2x3x8x9 3x3x3 nhwc-nchw ohwi"},
+    {"3x8x9 3x3 relu res b", "3x8x9 3x3x3 b res relu"},
+    {"3x8x9 3x3 inplace nhwc", "3x8x9 3x3x3 inplace nhwc"},
+    {"mb1ic64ih56oc256oh56kh1ph0 nhwc x3 res", "64x56x56 256x1x1 res nhwc x3"},
     {"mb1ic64ih56oc256oh56kh1ph0", "64x56x56 256x1x1"},
     {"ic64ih56oc64oh56kh3ph1", "2x64x56x56 64x3x3 p1"},
     {"mb1ic3ih224oc64oh112kh7sh2ph3n\"resnet: conv1\"", "3x224x224 64x7x7 s2 p3"},
@@ -64,13 +71,21 @@ static bool same_problem(const problem *a, const problem *b)
            d->dilation_h == e->dilation_h && d->dilation_w == e->dilation_w && d->groups == e->groups &&
            d->pad_top == e->pad_top && d->pad_bottom == e->pad_bottom && d->pad_left == e->pad_left &&
            d->pad_right == e->pad_right && d->activation == e->activation && a->with_bias == b->with_bias &&
+           a->with_residual == b->with_residual && a->in_place == b->in_place && a->count == b->count &&
+           d->in_layout == e->in_layout && d->out_layout == e->out_layout && d->weights_layout == e->weights_layout &&
            memcmp(&d->act_a, &e->act_a, sizeof d->act_a) == 0 && memcmp(&d->act_b, &e->act_b, sizeof d->act_b) == 0;
 }
 
 static problem any_problem(uint64_t *state)
 {
-    problem p = {.with_bias = random_below(state, 2)};
+    problem p = {.with_bias = random_below(state, 2),
+                 .with_residual = random_below(state, 2),
+                 .count = random_between(state, 1, 3)};
+    p.in_place = p.with_residual && random_below(state, 2);
     conv2d_desc *d = &p.desc;
+    d->in_layout = (conv2d_layout)random_below(state, CONV2D_NHWC + 1);
+    d->out_layout = (conv2d_layout)random_below(state, CONV2D_NHWC + 1);
+    d->weights_layout = (conv2d_weights_layout)random_below(state, CONV2D_HWIO + 1);
     d->groups = random_below(state, 2) ? 1 : random_between(state, 1, 1000);
     d->batch = random_below(state, 2) ? 1 : random_between(state, 1, 1000);
     d->in_channels = d->groups * random_between(state, 1, 1000);
@@ -167,6 +182,14 @@ static const refusal refusals[] = {
     {"3x8x9 3x3 q1", "unknown word", "q1"},
     {"3x8x9 3x3 s1 s2", "given twice", "s2"},
     {"3x8x9 3x3 relu clamp:0:1", "given twice", "clamp"},
+    {"3x8x9 3x3 nchw nhwc", "given twice", "nhwc"},
+    {"3x8x9 3x3 ohwi hwio", "given twice", "hwio"},
+    {"3x8x9 3x3 res inplace", "given twice", "inplace"},
+    {"3x8x9 3x3 x2 x3", "given twice", "x3"},
+    {"3x8x9 3x3 x0", "at least 1", "0"},
+    {"3x8x9 3x3 nhwc-nhwc", "does not belong", "-nhwc"},
+    {"3x8x9 3x3 residual", "does not belong", "idual"},
+    {"mb1ic4oc4ih8kh3 s2", "given twice", "s2"},
     {"1x3x8x9 3x3 n2", "given twice", "n2"},
     {"3x8x9 4x3x3 k2", "given twice", "k2"},
     {"3x8x9 3x3 clamp:1:0", "below", "0"},
