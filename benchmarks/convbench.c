@@ -6,10 +6,11 @@
 
 #include "machine.h"
 #include "options.h"
+#include "overhead.h"
 #include "peer_compare.h"
 #include "report.h"
 
-enum { EXIT_WRONG_RESULT = 1, EXIT_WRONG_ARGUMENT = 2, MESSAGE_SIZE = 8192 };
+enum { EXIT_WRONG_RESULT = 1, EXIT_WRONG_ARGUMENT = 2, MESSAGE_SIZE = 8192, ROWS_WORTH_A_SUMMARY = 4 };
 
 typedef struct session {
     const options *asked;
@@ -51,7 +52,12 @@ static void find_choice(const conv2d_desc *desc, const conv2d_options *given, ch
 /* Runs one row and keeps and prints it; a kernel that does not accept the problem is an error only if it was forced. */
 static void run_row(session *s, size_t problem_number, const request *r, bool is_choice)
 {
-    measurement m = {.problem = s->names[problem_number]};
+    const problem *const p = &s->asked->problems.problems[problem_number];
+    measurement m = {.problem = s->names[problem_number],
+                     .allowed = conv2d_isa_name(r->options.isa),
+                     .layout = problem_layout_name(&p->desc),
+                     .count = p->count,
+                     .network = p->network};
     char message[MESSAGE_SIZE] = "";
     const measure_status status = measure(r, &m, message, sizeof message);
     if (status == MEASURE_MISMATCH && s->asked->every_kernel)
@@ -133,8 +139,9 @@ static bool explain_all(const options *asked)
         const problem *const p = &asked->problems.problems[i / asked->isa_count];
         const conv2d_options wanted = {.isa = asked->isas[i % asked->isa_count], .kernel = asked->kernel};
         conv2d_desc desc = p->desc;
-        const float any_bias = 0; /* a plan looks only whether there is one */
-        desc.bias = p->with_bias ? &any_bias : NULL;
+        const float any = 0; /* a plan looks only whether there is a bias, and a residual */
+        desc.bias = p->with_bias ? &any : NULL;
+        desc.residual = p->with_residual ? &any : NULL;
         conv2d_plan plan;
         const conv2d_status status = conv2d_plan_init(&plan, &desc, &wanted);
         char name[PROBLEM_TEXT_SIZE], text[MESSAGE_SIZE];
@@ -209,6 +216,7 @@ static void prepare_report(session *s)
     const options *const asked = s->asked;
     const bool stdout_taken = asked->json && strcmp(asked->json, "-") == 0;
     report *const r = &s->report;
+    r->problems = &asked->problems;
     r->file = stdout_taken ? stderr : stdout;
     r->speedup = asked->threads[0] == 1 && asked->threads[asked->thread_count - 1] > 1;
     r->machine = s->machine;
@@ -226,6 +234,9 @@ static void run_all(session *s)
     report_titles(&s->report);
     for (size_t i = 0; i < s->asked->problems.count; i++)
         run_problem(s, i);
+    /* Of every kernel there would be good and bad ones together. */
+    if (s->asked->summary || (s->results.count >= ROWS_WORTH_A_SUMMARY && !s->asked->every_kernel))
+        report_summary(&s->report, &s->results);
     report_noise(&s->report, &s->results);
     if (s->asked->json && !json_write(s->asked->json, &s->report, &s->results))
         s->failed = true;
@@ -265,6 +276,9 @@ int main(int argument_count, char **arguments)
         break;
     case ACTION_EXPLAIN:
         code = explain_all(&asked) ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
+        break;
+    case ACTION_OVERHEAD:
+        code = overhead_measure(&asked) ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
         break;
     case ACTION_LIST:
         report_kernels(stdout);

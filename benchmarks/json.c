@@ -58,13 +58,16 @@ static void add_times(json *j, const measurement *m)
     json_close(j, '}');
 }
 
-static void add_result(json *j, const measurement *m)
+static void add_result(json *j, const report *r, const measurement *m)
 {
     json_open(j, NULL, '{');
     json_string(j, "problem", m->problem);
-    json_string(j, "layout", "nchw");
+    json_string(j, "layout", m->layout);
+    json_string(j, "network", m->network ? r->problems->networks[m->network - 1] : NULL);
+    json_number(j, "count", (double)m->count);
     json_string(j, "kernel", m->kernel);
     json_string(j, "isa", m->isa);
+    json_string(j, "allowed_isa", m->allowed);
     json_number(j, "threads", (double)m->threads);
     json_number(j, "runs", m->timed ? (double)m->time.runs : 0);
     json_number(j, "calls_per_run", m->timed ? (double)m->time.calls_per_run : 0);
@@ -108,9 +111,10 @@ static void add_everything(json *j, const void *context)
     json_open(j, "results", '[');
     for (size_t i = 0; i < all->results->count; i++) {
         json_new_line(j);
-        add_result(j, &all->results->rows[i]);
+        add_result(j, all->report, &all->results->rows[i]);
     }
     json_close(j, ']');
+    json_summaries(j, all->report, all->results);
     json_close(j, '}');
 }
 

@@ -63,8 +63,11 @@ static measure_status run_all(runner *r, const request *asked, measurement *m, c
 measure_status measure(const request *asked, measurement *m, char *message, size_t message_size)
 {
     const workload *const load = asked->load;
-    const char *const text = m->problem;
-    *m = (measurement){.problem = text,
+    *m = (measurement){.problem = m->problem,
+                       .allowed = m->allowed,
+                       .layout = m->layout,
+                       .count = m->count,
+                       .network = m->network,
                        .threads = asked->threads,
                        .outputs = load->outputs,
                        .valid_flops = load->valid_flops,

@@ -29,6 +29,9 @@ typedef struct request {
 
 typedef struct measurement {
     const char *problem;      /* its canonical form; the caller sets it */
+    const char *allowed;      /* the best ISA allowed; set by the caller like the next three */
+    const char *layout;       /* by its word */
+    size_t count, network;    /* as in struct problem */
     const char *kernel, *isa; /* the ISA is that of the kernel */
     size_t threads;
     double predicted_efficiency;
@@ -51,7 +54,7 @@ typedef enum measure_status {
     MEASURE_FAILED    /* message says why */
 } measure_status;
 
-/* Keeps m->problem. */
+/* Keeps what the caller set. */
 measure_status measure(const request *r, measurement *m, char *message, size_t message_size);
 
 /* The share of the multiply-add peak, by taps inside the input. */

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "shapes.h"
+#include "suites.h"
+
 /* An item of a comma-separated list ends here. */
 static bool item_ended(const scan *s)
 {
@@ -28,6 +31,44 @@ static bool read_isas(options *o, scan *s)
         s->at += length;
     } while (scan_skip(s, ','));
     return true;
+}
+
+static bool read_layouts(options *o, scan *s)
+{
+    o->layout_count = 0;
+    do {
+        if (o->layout_count == MOST_LAYOUTS || !problem_read_layout(s, &o->layouts[o->layout_count++]))
+            return scan_fail(s, s->at, "--layout takes a list of nchw, nhwc, nchw-nhwc, nhwc-nchw");
+    } while (scan_skip(s, ','));
+    return true;
+}
+
+static bool read_sample(options *o, scan *s)
+{
+    return scan_number(s, "the distance of the sample", 1, &o->sample) && scan_end_word(s);
+}
+
+static bool read_suites(options *o, scan *s)
+{
+    do {
+        char name[1024], path[4096];
+        const size_t length = strcspn(s->at, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, s->at);
+        if (!suite_find(name, path, sizeof path) || !input_read_network(&o->problems, path))
+            return scan_fail(s, s->at, "this suite cannot be read");
+        s->at += length;
+    } while (scan_skip(s, ','));
+    return true;
+}
+
+static bool read_shapes(options *o, scan *s)
+{
+    return shapes_read_file(&o->problems, s->at) || scan_fail(s, s->at, "this list of shapes cannot be read");
+}
+
+static bool read_problems(options *o, scan *s)
+{
+    return input_read_file(&o->problems, s->at) || scan_fail(s, s->at, "this list of problems cannot be read");
 }
 
 static int compare_sizes(const void *a, const void *b)
@@ -92,7 +133,6 @@ static bool read_peers(options *o, scan *s)
 static const struct option_row {
     const char *name, *value, *help;
     bool (*read)(options *o, scan *s);
-    bool is_file;     /* of problems: read at once, before those of the command line */
     bool is_optional; /* the value, which then follows a = */
     action action;
     size_t flag;
@@ -108,7 +148,16 @@ static const struct option_row {
      .flag = offsetof(options, fresh), .flag_value = true},
     {"--verify", NULL, "only compare with the oracle, time nothing", .flag = offsetof(options, time)},
     {"--no-verify", NULL, "only time", .flag = offsetof(options, verify)},
-    {"--file", "FILE", "more problems, one a line, # begins a comment; - is standard input", .is_file = true},
+    {"--file", "FILE", "more problems, one a line, # begins a comment; - is standard input", .read = read_problems},
+    {"--suite", "LIST", "more problems: the layers of these networks (files of suites/, or paths)",
+     .read = read_suites},
+    {"--shapes", "FILE", "more problems: comma-separated, titles in the first row (see below)", .read = read_shapes},
+    {"--sample", "K", "take every K-th of all problems", .read = read_sample},
+    {"--layout", "LIST", "run each problem in each of these: nchw, nhwc, nchw-nhwc, nhwc-nchw", .read = read_layouts},
+    {"--summary", NULL, "end with a summary also of few rows: distribution of %bound, the worst, each network",
+     .flag = offsetof(options, summary), .flag_value = true},
+    {"--overhead", NULL, "time planning, packing, a call of no work and the hand-off to threads instead",
+     .action = ACTION_OVERHEAD},
     {"--json", "FILE", "write the results there too; - is standard output", .read = read_json},
     {"--peers", "[=LIST]", "compare with other libraries: WHO or WHO:MODE, joined by commas (default all)",
      .read = read_peers, .is_optional = true},
@@ -128,7 +177,9 @@ static void print_grammar(FILE *file)
           "with as many output channels K as input channels C, and a batch N of 1, unless given.  The words:\n"
           "  sA sAxB  stride (rows x columns)        dA dAxB  dilation, 1 is dense\n"
           "  pA pAxB pTOP,BOTTOM,LEFT,RIGHT padding  gA groups   nA batch   kA output channels\n"
-          "  b  bias                                 relu   clamp:LOW:HIGH   leaky:SLOPE\n",
+          "  b  bias                                 relu   clamp:LOW:HIGH   leaky:SLOPE\n"
+          "  res  add a residual; inplace: the same, in the output's memory   xA  occurs so often in its network\n"
+          "  nchw nhwc nchw-nhwc nhwc-nchw  input's and output's layout       oihw ohwi hwio  the weights' layout\n",
           file);
 }
 
@@ -140,6 +191,9 @@ void options_print_help(void)
     printf("\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         printf("  %-11s %-8s %s\n", rows[i].name, rows[i].value ? rows[i].value : "", rows[i].help);
+    printf("\nThe titles of --shapes, in any order: ic ih iw oc kh kw, perhaps n (batch), g or groups, sh sw (stride), "
+           "dh dw\n(dilation, 1 is dense), pt pl pb pr (padding) or pads_rev_twice (LEFT;RIGHT;TOP;BOTTOM), oh ow "
+           "(checked), bias\n(True or False).  Other columns are ignored.\n");
     printf("\nExit code: 0; 1 when a result is wrong or a run failed; 2 when an argument is wrong.\n");
 }
 
@@ -179,8 +233,6 @@ static bool read_option(options *o, char ***argument)
     if (!equals && !row->is_optional && !(*argument)[1])
         return fail_at(text, strlen(text), "the value of this option is missing");
     const char *const value = equals ? equals + 1 : row->is_optional ? "" : *++*argument;
-    if (row->is_file)
-        return input_read_file(&o->problems, value);
     /* An error points into the argument as it was written. */
     scan_error error;
     const char *const whole = equals ? text : value;
@@ -216,6 +268,7 @@ bool options_read(options *o, int argument_count, char **arguments)
                    .thread_count = 1,
                    .verify = true,
                    .time = true,
+                   .sample = 1,
                    .seconds = 0.5};
     size_t size = 1;
     for (int i = 1; i < argument_count; i++)
@@ -230,6 +283,9 @@ bool options_read(options *o, int argument_count, char **arguments)
             end += snprintf(end, size - (size_t)(end - words), "%s%s", end > words ? " " : "", *argument);
     good = good && (end == words || input_read_text(&o->problems, "", words)) && check_together(o);
     free(words);
+    input_sample(&o->problems, o->sample);
+    if (good && o->layout_count)
+        good = input_repeat_in_layouts(&o->problems, o->layouts, o->layout_count);
     if (!good) {
         fprintf(stderr, "\n");
         print_grammar(stderr);
@@ -241,6 +297,5 @@ bool options_read(options *o, int argument_count, char **arguments)
 
 void options_free(options *o)
 {
-    free(o->problems.problems);
-    o->problems = (problem_list){.count = 0};
+    input_free(&o->problems);
 }

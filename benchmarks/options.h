@@ -8,9 +8,16 @@
 
 #include "input.h"
 
-enum { MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024 };
+enum { MOST_LAYOUTS = 4, MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024 };
 
-typedef enum action { ACTION_MEASURE, ACTION_EXPLAIN, ACTION_LIST, ACTION_VERSION, ACTION_HELP } action;
+typedef enum action {
+    ACTION_MEASURE,
+    ACTION_EXPLAIN,
+    ACTION_OVERHEAD,
+    ACTION_LIST,
+    ACTION_VERSION,
+    ACTION_HELP
+} action;
 
 typedef struct options {
     action action;
@@ -19,8 +26,11 @@ typedef struct options {
     size_t isa_count;
     size_t threads[MOST_THREAD_COUNTS];
     size_t thread_count;
+    conv2d_desc layouts[MOST_LAYOUTS]; /* just those fields; until options_read has applied them to the problems */
+    size_t layout_count;
+    size_t sample;      /* take every so manyth problem, likewise */
     const char *kernel; /* NULL: the library chooses */
-    bool every_kernel, fresh, verify, time;
+    bool every_kernel, fresh, verify, time, summary;
     double seconds;    /* per measurement */
     const char *peers; /* which of them to compare with; NULL: none */
     const char *json;  /* NULL: none; "-": standard output */

@@ -7,11 +7,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "input.h"
 #include "json_text.h"
 #include "measure.h"
 
 typedef struct report {
     FILE *file;
+    const problem_list *problems;
     const limits *machine; /* of each number of threads; none if nothing is timed */
     size_t machine_count;
     int problem_width, kernel_width;
@@ -39,6 +41,10 @@ typedef struct results {
 
 /* Warns of measurements that the machine disturbed. */
 void report_noise(const report *r, const results *all);
+
+/* What all rows of one kind say together, kind by kind (summary.h); and the member "summaries". */
+void report_summary(const report *r, const results *all);
+void json_summaries(json *j, const report *r, const results *all);
 
 /* Writes everything as json_write_file does. */
 bool json_write(const char *path, const report *r, const results *all);

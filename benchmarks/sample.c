@@ -49,8 +49,12 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Between the two values next to it, where the share falls between two. */
-static double quantile(const double *sorted, size_t count, double share)
+void sort_values(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, compare_doubles);
+}
+
+double quantile_of_sorted(const double *sorted, size_t count, double share)
 {
     const double at = share * (double)(count - 1);
     const size_t below = (size_t)at;
@@ -60,10 +64,10 @@ static double quantile(const double *sorted, size_t count, double share)
 
 quartiles quartiles_of(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare_doubles);
+    sort_values(values, count);
     return (quartiles){.min = values[0],
-                       .p25 = quantile(values, count, 0.25),
-                       .median = quantile(values, count, 0.5),
-                       .p75 = quantile(values, count, 0.75),
+                       .p25 = quantile_of_sorted(values, count, 0.25),
+                       .median = quantile_of_sorted(values, count, 0.5),
+                       .p75 = quantile_of_sorted(values, count, 0.75),
                        .max = values[count - 1]};
 }

@@ -29,7 +29,11 @@ typedef struct quartiles {
     double min, p25, median, p75, max;
 } quartiles;
 
-/* Sorts the values.  count must not be 0. */
+/* Of sorted values: between the two next to it, where the share falls between two.  count must not be 0. */
+double quantile_of_sorted(const double *sorted, size_t count, double share);
+
+/* Both sort the values. */
+void sort_values(double *values, size_t count);
 quartiles quartiles_of(double *values, size_t count);
 
 #endif

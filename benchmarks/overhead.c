@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "overhead.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_text.h"
+#include "runner.h"
+#include "sample.h"
+
+enum { SAMPLES = 101 };
+
+typedef struct overhead_row {
+    const char *what;
+    char problem[PROBLEM_TEXT_SIZE];
+    size_t threads;
+    quartiles seconds;
+} overhead_row;
+
+typedef struct overheads {
+    overhead_row *rows;
+    size_t count;
+    FILE *file;
+} overheads;
+
+static quartiles time_calls_of(timed_call *call, void *context)
+{
+    const size_t calls = sample_choose_calls(call, context, 0);
+    double seconds[SAMPLES];
+    for (size_t i = 0; i < SAMPLES; i++)
+        seconds[i] = sample_one(call, context, calls);
+    return quartiles_of(seconds, SAMPLES);
+}
+
+/* Prints a row and keeps it. */
+static bool add_row(overheads *all, const char *what, const problem *p, size_t threads, quartiles seconds)
+{
+    overhead_row *const grown = realloc(all->rows, (all->count + 1) * sizeof *grown);
+    if (!grown)
+        return false;
+    all->rows = grown;
+    overhead_row *const row = &grown[all->count++];
+    *row = (overhead_row){.what = what, .threads = threads, .seconds = seconds};
+    problem_format(p, row->problem, sizeof row->problem);
+    fprintf(all->file, "%-8s  %3zu  %11.1f  %11.1f  %11.1f  %11.1f  %s\n", what, threads, 1e9 * seconds.median,
+            1e9 * seconds.min, 1e9 * seconds.p25, 1e9 * seconds.p75, row->problem);
+    return true;
+}
+
+/* A runner, and what else a call of it needs. */
+typedef struct trial {
+    workload load;
+    conv2d_options options;
+    runner run;
+    size_t part, parts;
+} trial;
+
+static void trial_free(trial *t)
+{
+    runner_free(&t->run);
+    workload_free(&t->load);
+}
+
+/* Whatever it returns, trial_free is due. */
+static bool trial_make(trial *t, const problem *p, size_t threads, conv2d_isa isa)
+{
+    *t = (trial){.options = {.isa = isa}, .parts = threads};
+    workload_plan(&t->load, p, 0);
+    if (!workload_make(&t->load, p))
+        return false;
+    const conv2d_status status = runner_make(&t->run, &t->load, threads, &t->options);
+    if (status == CONV2D_OK)
+        return true;
+    char message[200];
+    runner_explain(&t->run, status, message, sizeof message);
+    fprintf(stderr, "convbench: %s\n", message);
+    return false;
+}
+
+static void plan(void *context)
+{
+    trial *const t = context;
+    conv2d_plan_init(&t->run.plan, &t->load.desc, &t->options);
+}
+
+static void pack(void *context)
+{
+    trial *const t = context;
+    conv2d_pack_weights(&t->run.plan, t->load.weights, t->load.desc.bias, t->run.packed);
+}
+
+static void run_part(void *context)
+{
+    trial *const t = context;
+    conv2d_run_part(&t->run.plan, &t->run.args, t->part, t->parts);
+}
+
+static bool time_problem(overheads *all, const problem *p, conv2d_isa isa)
+{
+    trial t;
+    const bool good = trial_make(&t, p, 1, isa) && add_row(all, "plan", p, 1, time_calls_of(plan, &t)) &&
+                      add_row(all, "pack", p, 1, time_calls_of(pack, &t));
+    trial_free(&t);
+    return good;
+}
+
+static bool time_call(overheads *all, const problem *p, conv2d_isa isa)
+{
+    trial t;
+    const bool good = trial_make(&t, p, 1, isa) && add_row(all, "call", p, 1, time_calls_of(runner_run, &t.run));
+    trial_free(&t);
+    return good;
+}
+
+/* How much longer all threads together take than the longest part alone. */
+static bool time_hand_off(overheads *all, const problem *p, size_t threads, conv2d_isa isa)
+{
+    trial t;
+    bool good = trial_make(&t, p, threads, isa);
+    if (good) {
+        runner_run(&t.run); /* which sets the output that the parts write */
+        double longest = 0;
+        for (t.part = 0; t.part < threads; t.part++) {
+            const double seconds = time_calls_of(run_part, &t).median;
+            longest = seconds > longest ? seconds : longest;
+        }
+        quartiles q = time_calls_of(runner_run, &t.run);
+        q = (quartiles){q.min - longest, q.p25 - longest, q.median - longest, q.p75 - longest, q.max - longest};
+        good = add_row(all, "hand-off", p, threads, q);
+    }
+    trial_free(&t);
+    return good;
+}
+
+static problem known(const char *text)
+{
+    problem p;
+    scan_error error;
+    problem_parse(text, &p, NULL, &error);
+    return p;
+}
+
+static void add_overheads(json *j, const void *context)
+{
+    const overheads *const all = context;
+    json_open(j, NULL, '{');
+    json_string(j, "schema", "convbench-overhead-1");
+    json_open(j, "overheads", '[');
+    for (size_t i = 0; i < all->count; i++) {
+        const overhead_row *const row = &all->rows[i];
+        json_new_line(j);
+        json_open(j, NULL, '{');
+        json_string(j, "what", row->what);
+        json_string(j, "problem", row->problem);
+        json_number(j, "threads", (double)row->threads);
+        json_number(j, "min_ns", 1e9 * row->seconds.min);
+        json_number(j, "p25_ns", 1e9 * row->seconds.p25);
+        json_number(j, "median_ns", 1e9 * row->seconds.median);
+        json_number(j, "p75_ns", 1e9 * row->seconds.p75);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+bool overhead_measure(const options *asked)
+{
+    const problem usual[] = {known("8x8x8 8x3x3 p1"), known("64x56x56 64x3x3 p1"), known("512x14x14 1024x1x1"),
+                             known("256x28x28 256x3x3 p1 g256")};
+    const problem smallest = known("1x1x1 1x1x1"), divisible = known("16x28x28 16x3x3 p1");
+    const problem *const problems = asked->problems.count ? asked->problems.problems : usual;
+    const size_t count = asked->problems.count ? asked->problems.count : sizeof usual / sizeof *usual;
+    const conv2d_isa isa = asked->isas[0];
+    overheads all = {.file = asked->json && strcmp(asked->json, "-") == 0 ? stderr : stdout};
+    fprintf(all.file, "%-8s  %3s  %11s  %11s  %11s  %11s  %s\n", "what", "thr", "median ns", "min", "p25", "p75",
+            "problem");
+    bool good = true;
+    for (size_t i = 0; i < count && good; i++)
+        good = time_problem(&all, &problems[i], isa);
+    good = good && time_call(&all, &smallest, isa);
+    for (size_t i = 0; i < asked->thread_count && good; i++)
+        good = asked->threads[i] == 1 || time_hand_off(&all, &divisible, asked->threads[i], isa);
+    good = good && (!asked->json || json_write_file(asked->json, add_overheads, &all));
+    free(all.rows);
+    return good;
+}
