@@ -97,7 +97,8 @@ static bool read_numbers(const shapes_header *header, const char *line, size_t v
     const char *field = find_field(header, line, PADS);
     const size_t order[] = {PL, PR, PT, PB};
     *wrong = PADS;
-    for (size_t i = 0; strcspn(field, END) && i < 4; i++)
+    const size_t given = strcspn(field, END) ? sizeof order / sizeof *order : 0;
+    for (size_t i = 0; i < given; i++)
         if (!read_number(&field, &values[order[i]]))
             return false;
     return true;

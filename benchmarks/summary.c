@@ -34,6 +34,8 @@ static void note_worst(summary *s, const measurement *m)
 bool summary_make(summary *s, const measurement *rows, size_t count, size_t first)
 {
     *s = (summary){.allowed = rows[first].allowed, .layout = rows[first].layout, .threads = rows[first].threads};
+    if (!rows[first].timed)
+        return false;
     for (size_t i = 0; i < first; i++)
         if (belongs(s, &rows[i]))
             return false;

@@ -18,7 +18,8 @@ RULES = [
     ('benchmarks/*', ['include/*', 'benchmarks/*']),
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
-    ('tests/*', ['include/*', 'tests/*', 'benchmarks/oracle.h', 'benchmarks/problem.h']),
+    ('tests/*', ['include/*', 'tests/*', 'benchmarks/input.h', 'benchmarks/oracle.h', 'benchmarks/problem.h',
+                 'benchmarks/sample.h', 'benchmarks/shapes.h', 'benchmarks/summary.h']),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
 INTERNAL = []
