@@ -12,7 +12,7 @@ typedef struct timing {
     size_t runs;          /* how often the clock was read */
     size_t calls_per_run; /* more than 1 where a call is too short for the clock */
     quartiles seconds;    /* of one call */
-    double peak_gflops;   /* median of the bursts; of fewer than five the best */
+    double peak_gflops;   /* median of the bursts; of fewer than eight the best */
 } timing;
 
 /*

@@ -41,6 +41,45 @@ static double taps_along(size_t taps, size_t in, size_t out, size_t stride, size
     return sum;
 }
 
+/* How many of the taps along an axis are inside the input for any output. */
+static size_t useful_taps(size_t taps, size_t in, size_t out, size_t stride, size_t dilation, size_t pad)
+{
+    size_t useful = 0;
+    for (size_t tap = 0; tap < taps; tap++)
+        useful += outputs_with_tap(tap, in, out, stride, dilation, pad) > 0;
+    return useful;
+}
+
+/* How many rows (or columns) of the input any output needs: not all where the stride exceeds the kernel. */
+static size_t needed_inputs(size_t taps, size_t in, size_t out, size_t stride, size_t dilation, size_t pad)
+{
+    size_t needed = 0;
+    for (size_t at = pad; at < pad + in; at++) {
+        bool found = false;
+        for (size_t tap = 0; tap < taps && tap * dilation <= at && !found; tap++)
+            found = (at - tap * dilation) % stride == 0 && (at - tap * dilation) / stride < out;
+        needed += found;
+    }
+    return needed;
+}
+
+/* Bytes that have to be read: weights and input where they take part, but whole rows of planes. */
+static double find_read_bytes(const workload *w)
+{
+    const conv2d_desc *const d = &w->desc;
+    const size_t rows =
+        needed_inputs(d->kernel_height, d->in_height, w->out_height, d->stride_h, d->dilation_h, d->pad_top);
+    const size_t columns = d->in_layout == CONV2D_NCHW ? d->in_width
+                                                       : needed_inputs(d->kernel_width, d->in_width, w->out_width,
+                                                                       d->stride_w, d->dilation_w, d->pad_left);
+    const size_t taps =
+        useful_taps(d->kernel_height, d->in_height, w->out_height, d->stride_h, d->dilation_h, d->pad_top) *
+        useful_taps(d->kernel_width, d->in_width, w->out_width, d->stride_w, d->dilation_w, d->pad_left);
+    const double input = (double)d->batch * (double)d->in_channels * (double)rows * (double)columns;
+    const double weights = (double)d->out_channels * (double)(d->in_channels / d->groups) * (double)taps;
+    return (input + weights + (double)w->residual_floats) * sizeof(float);
+}
+
 void workload_plan(workload *w, const problem *p, size_t fresh_bytes)
 {
     *w = (workload){.desc = p->desc, .in_place = p->in_place};
@@ -59,16 +98,17 @@ void workload_plan(workload *w, const problem *p, size_t fresh_bytes)
     w->valid_flops = 2 * channel_pairs *
                      taps_along(d->kernel_height, d->in_height, w->out_height, d->stride_h, d->dilation_h, d->pad_top) *
                      taps_along(d->kernel_width, d->in_width, w->out_width, d->stride_w, d->dilation_w, d->pad_left);
-    const size_t residuals = p->with_residual ? w->outputs : 0;
-    w->read_bytes = ((double)w->in_floats + (double)w->weight_floats + (double)residuals) * sizeof(float);
+    w->residual_floats = p->with_residual ? w->outputs : 0;
+    w->read_bytes = find_read_bytes(w);
     w->write_bytes = (double)w->outputs * sizeof(float);
 }
 
 bool workload_fits(const workload *w, char *message, size_t message_size)
 {
     /* The weights count twice, for the packed copy. */
-    const double needed =
-        w->read_bytes + ((double)w->weight_floats + (double)w->out_count * (double)w->out_pitch) * sizeof(float);
+    const double needed = ((double)w->in_floats + 2 * (double)w->weight_floats + (double)w->residual_floats +
+                           (double)w->out_count * (double)w->out_pitch) *
+                          sizeof(float);
     const double available = machine_available_bytes();
     if (needed <= available)
         return true;
@@ -83,7 +123,7 @@ void workload_fill(workload *w)
     values_fill(w->weights, w->weight_floats, WEIGHTS_SEED);
     values_fill(w->bias, w->desc.out_channels, BIAS_SEED);
     if (w->residual)
-        values_fill(w->residual, w->outputs, RESIDUAL_SEED);
+        values_fill(w->residual, w->residual_floats, RESIDUAL_SEED);
 }
 
 void workload_reset_outputs(const workload *w)
@@ -99,7 +139,7 @@ bool workload_make(workload *w, const problem *p)
     w->in = allocate_floats(w->in_floats);
     w->weights = allocate_floats(w->weight_floats);
     w->bias = allocate_floats(w->desc.out_channels);
-    w->residual = p->with_residual ? allocate_floats(w->outputs) : NULL;
+    w->residual = p->with_residual ? allocate_floats(w->residual_floats) : NULL;
     w->out = allocate_floats(w->out_count * w->out_pitch);
     if (!w->in || !w->weights || !w->bias || !w->out || (p->with_residual && !w->residual)) {
         workload_free(w);

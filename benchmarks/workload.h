@@ -15,9 +15,9 @@ typedef struct workload {
     size_t outputs;
     double valid_flops; /* two per tap that lies inside the input: what the contract asks for */
     double naive_flops; /* two per tap, padding too: how most others count */
-    double read_bytes;  /* input, weights and residual, each once */
+    double read_bytes;  /* input and weights where they take part, and residual, each once */
     double write_bytes; /* the output */
-    size_t in_floats, weight_floats;
+    size_t in_floats, weight_floats, residual_floats;
     float *in, *weights, *bias, *residual;
     /* Outputs to go through in turn, one call each; a single one unless they shall be fresh. */
     float *out;
