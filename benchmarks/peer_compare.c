@@ -12,6 +12,9 @@
 /* A peer that takes a hundred times as long as expected shall not take the whole day. */
 static const double PATIENCE_IN_BUDGETS = 20;
 
+/* What the oracle may spend on our own result: a second or so. */
+static const double FLOPS_TO_CHECK = 0.3e9;
+
 /* One problem with everything that its comparisons share. */
 typedef struct stage {
     const options *asked;
@@ -163,7 +166,7 @@ static bool compare_all(stage *g, size_t threads, conv2d_isa isa, const report *
 static bool ours_is_right(stage *g, char *message, size_t size)
 {
     expectation expected;
-    if (!expectation_make(&expected, &g->load)) {
+    if (!expectation_make(&expected, &g->load, FLOPS_TO_CHECK)) {
         snprintf(message, size, "no memory for the oracle's answer");
         return false;
     }
@@ -177,7 +180,7 @@ static bool ours_is_right(stage *g, char *message, size_t size)
 static bool set_up(stage *g, size_t threads, const conv2d_options *wanted, char *message, size_t size)
 {
     workload_plan(&g->load, g->problem, 0);
-    if (!workload_make(&g->load, g->problem->with_bias)) {
+    if (!workload_make(&g->load, g->problem)) {
         snprintf(message, size, "there is no memory for its tensors");
         return false;
     }
