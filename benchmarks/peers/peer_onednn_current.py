@@ -25,7 +25,8 @@ os.environ["ONEDNN_MAX_CPU_ISA"] = {"any": "ALL", "avx2": "AVX2", "avx512": "AVX
 # Where SYCL finds the processor; the package does not register it with the system.
 os.environ["OCL_ICD_FILENAMES"] = os.path.join(LIBRARIES, "libintelocl.so")
 os.environ["ONEAPI_DEVICE_SELECTOR"] = "opencl:cpu"
-os.environ["DPCPP_CPU_NUM_CUS"] = str(peer.threads)
+# It has as many threads as there are processors that it may run on, and nothing else tells it how many.
+os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-peer.threads:])
 with peer.needs():
     dnnl = CDLL(os.path.join(LIBRARIES, "libdnnl.so.3"))
 
