@@ -59,6 +59,11 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
             "store and");
     line(w, " * a load in the FMA chain: AVX2 2x6 at 82 %% instead of 99 %%). */");
     line(w, "#define USE(vector) __asm__(\"\" : : \"%s\"(vector))", isa->constraint + 1);
+    line(
+        w,
+        "/* Finishes a vector before the next one that is pinned: clang 14 otherwise moves all loads of long straight");
+    line(w, " * code to its start, and spills them (D, 3x3: 12 to 450 spills a tile). */");
+    line(w, "#define PIN(vector) __asm__ volatile(\"\" : \"%s\"(vector))", isa->constraint);
     blank(w);
     if (!isa->mask_registers)
         emit_avx2_helpers(w);
@@ -74,7 +79,7 @@ void emit_tile_begin(writer *w, const spec *s)
     if (s->taps.stride)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);
     line(w, "/* %s, stride %s; tile of %d x %d %s.", taps, stride, s->tile.channels, s->tile.columns,
-         s->family == FAMILY_W ? "(channels x vectors of columns)" : "(vectors of channels x columns)");
+         families[s->family].tile);
     line(w, " * Registers: %d accumulators + %d inputs + %d weights + %d others = %d of %d; masks: %d of %d.",
          b.accumulators, b.inputs, b.weights, b.others, budget_registers(&b), s->isa->registers, b.masks,
          s->isa->mask_registers);
@@ -85,10 +90,12 @@ void emit_tile_begin(writer *w, const spec *s)
 
 void emit_tile(writer *w, const spec *s)
 {
-    if (s->family == FAMILY_W)
-        emit_w_tile(w, s);
-    else
-        emit_k_tile(w, s);
+    static void (*const emitters[])(writer *, const spec *) = {
+        [FAMILY_W] = emit_w_tile,           [FAMILY_K] = emit_k_tile,
+        [FAMILY_D] = emit_d_tile,           [FAMILY_D_ANY] = emit_d_any_tile,
+        [FAMILY_D_NHWC] = emit_d_nhwc_tile, [FAMILY_D_NHWC_ANY] = emit_d_nhwc_any_tile,
+    };
+    emitters[s->family](w, s);
 }
 
 /* max(limit, x) and min(limit, x) return x when x is NaN or both are zeros: the operand order is the contract. */

@@ -14,6 +14,10 @@ void emit_tile_begin(writer *w, const spec *s);
 void emit_tile(writer *w, const spec *s);
 void emit_w_tile(writer *w, const spec *s);
 void emit_k_tile(writer *w, const spec *s);
+void emit_d_tile(writer *w, const spec *s);
+void emit_d_any_tile(writer *w, const spec *s);
+void emit_d_nhwc_tile(writer *w, const spec *s);
+void emit_d_nhwc_any_tile(writer *w, const spec *s);
 
 /* The functions that store K's buffer as NCHW rows and as NHWC pixels. */
 void emit_stores(writer *w, const isa_row *isa);

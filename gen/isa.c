@@ -26,3 +26,16 @@ const isa_row isa_avx512 = {
     .mask_registers = 7, /* k0 cannot be a predicate */
     .embedded_broadcast = true,
 };
+
+const isa_row isa_avx512_half = {
+    .name = "avx512",
+    .level = "CONV2D_ISA_AVX512",
+    .target = "avx512f,avx512vl,avx512dq,avx512bw,fma,prfchw",
+    .vector = "__m256",
+    .prefix = "_mm256",
+    .constraint = "+v",
+    .lanes = 8,
+    .registers = 32,
+    .mask_registers = 7,
+    .embedded_broadcast = true,
+};

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "emit.h"
+#include "emit_d.h"
 
 typedef void visit_fn(writer *w, const spec *s);
 
@@ -105,10 +105,12 @@ static void write_header(const char *directory)
 static void write_set(const char *directory, const tile_set *set)
 {
     char file[64];
-    snprintf(file, sizeof file, "kernels_%c_%s.c", set->family == FAMILY_W ? 'w' : 'k', set->isa->name);
+    snprintf(file, sizeof file, "kernels_%s_%s.c", families[set->family].file, set->isa->name);
     writer w = open_output(directory, file);
     line(&w, "#ifdef __x86_64__ /* elsewhere the table has the reference only */");
     emit_prelude(&w, set->isa, file);
+    if (set->family == FAMILY_D)
+        emit_d_helpers(&w, set->isa);
     visit_set(set, emit_tile, &w);
     if (set->family == FAMILY_K)
         emit_stores(&w, set->isa);

@@ -21,7 +21,16 @@ typedef struct isa_row {
     bool embedded_broadcast; /* an FMA can broadcast its memory operand */
 } isa_row;
 
-typedef enum family { FAMILY_W, FAMILY_K } family;
+/* D has its own emitter for each layout, and for unrolled and looped taps. */
+typedef enum family { FAMILY_W, FAMILY_K, FAMILY_D, FAMILY_D_ANY, FAMILY_D_NHWC, FAMILY_D_NHWC_ANY } family;
+
+typedef struct family_row {
+    const char *file;  /* in names of files and tables */
+    const char *level; /* of enum conv2d_family */
+    const char *tile;  /* what a tile's two numbers count */
+    char letter;       /* in kernel names */
+    bool nhwc;
+} family_row;
 
 typedef struct tap_row {
     int kernel_width; /* unrolled kernel columns; 0: a loop over any number */
@@ -29,8 +38,8 @@ typedef struct tap_row {
 } tap_row;
 
 typedef struct tile_row {
-    int channels; /* W: output channels.  K: vectors of output channels */
-    int columns;  /* W: vectors of output columns.  K: output columns */
+    int channels; /* W: output channels.  K: vectors of output channels.  D: output rows */
+    int columns;  /* W and D, NCHW: vectors of output columns.  K and D, NHWC: output columns */
     bool main;    /* a kernel of its own in the dispatch table; the others serve remainders */
 } tile_row;
 
@@ -45,8 +54,9 @@ typedef struct tile_set {
 } tile_set;
 
 /* Where a tile lies.  EDGE finds out at run time which taps lie outside the input; LEFT, RIGHT and BOTH, of K with 3
- * unrolled kernel columns, leave out those on one column of padding. */
-typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, BORDER_COUNT } border;
+ * unrolled kernel columns, leave out those on one column of padding.  Those of D mask them; it has HALF for
+ * what fits in a vector of half the width. */
+typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, RIGHT_HALF, BOTH_HALF, BORDER_COUNT } border;
 
 typedef struct spec {
     family family;
@@ -63,7 +73,9 @@ typedef struct budget {
     int fmas, loads;                           /* vector instructions a tap; an embedded broadcast is a load */
 } budget;
 
-extern const isa_row isa_avx2, isa_avx512;
+/* isa_avx512_half: AVX-512 instructions on 256-bit vectors, for D's narrow maps. */
+extern const isa_row isa_avx2, isa_avx512, isa_avx512_half;
+extern const family_row families[];
 extern const tile_set tile_sets[];
 extern const size_t tile_set_count;
 

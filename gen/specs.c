@@ -43,12 +43,42 @@ static const tile_row k_avx2[] = {
     {1, 4, false},  {1, 3, false}, {1, 2, false}, {1, 1, false},
 };
 
+/* D: heights of 112, 56, 28, 14 and 7 are multiples of 7; what is left is put together from 4, 2 and 1. */
+static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}};
+static const tap_row d_any_taps[] = {{0, 1}, {0, 0}};
+static const tap_row d_nhwc_any_taps[] = {{0, 0}};
+static const tile_row d_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
+static const tile_row d_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
+static const tile_row d_any[] = {{1, 4, true}, {1, 1, false}};
+static const tile_row d_nhwc_avx512[] = {{2, 7, true},  {2, 4, false}, {2, 2, false}, {2, 1, false},
+                                         {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
+static const tile_row d_nhwc_avx2[] = {{2, 4, true},  {2, 2, false}, {2, 1, false},
+                                       {1, 4, false}, {1, 2, false}, {1, 1, false}};
+static const tile_row d_nhwc_any[] = {{1, 6, true}, {1, 2, false}, {1, 1, false}};
+
+const family_row families[] = {
+    [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", 'w', false},
+    [FAMILY_K] = {"k", "CONV2D_FAMILY_K", "(vectors of channels x columns)", 'k', false},
+    [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false},
+    [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false},
+    [FAMILY_D_NHWC] = {"d_nhwc", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true},
+    [FAMILY_D_NHWC_ANY] = {"d_nhwc_any", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true},
+};
+
 #define ROWS(a) a, sizeof a / sizeof a[0]
 const tile_set tile_sets[] = {
     {FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2)},
     {FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512)},
     {FAMILY_K, &isa_avx2, ROWS(k_taps), ROWS(k_avx2)},
     {FAMILY_K, &isa_avx512, ROWS(k_taps), ROWS(k_avx512)},
+    {FAMILY_D, &isa_avx2, ROWS(d_taps), ROWS(d_avx2)},
+    {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
+    {FAMILY_D_ANY, &isa_avx2, ROWS(d_any_taps), ROWS(d_any)},
+    {FAMILY_D_ANY, &isa_avx512, ROWS(d_any_taps), ROWS(d_any)},
+    {FAMILY_D_NHWC, &isa_avx2, ROWS(d_taps), ROWS(d_nhwc_avx2)},
+    {FAMILY_D_NHWC, &isa_avx512, ROWS(d_taps), ROWS(d_nhwc_avx512)},
+    {FAMILY_D_NHWC_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
+    {FAMILY_D_NHWC_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
 };
 const size_t tile_set_count = sizeof tile_sets / sizeof tile_sets[0];
 
@@ -90,9 +120,29 @@ static budget k_budget(const spec *s)
     };
 }
 
+static bool is_looped(const spec *s)
+{
+    return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY;
+}
+
+/* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
+ * (NHWC). */
+static budget d_budget(const spec *s)
+{
+    const int outputs = s->tile.channels * s->tile.columns, taps = s->taps.kernel_width;
+    const bool holds = taps == 3 && (s->isa->mask_registers || s->taps.stride == 1);
+    budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
+    if (s->family == FAMILY_D) {
+        b.inputs = taps == 3 && s->isa->mask_registers ? 3 * s->taps.stride : 1;
+        b.weights = holds && (s->isa->mask_registers || s->border == INTERIOR) ? 9 : s->isa->embedded_broadcast ? 0 : 1;
+        b.others = s->taps.stride == 2 ? 2 : 0;
+    }
+    return b;
+}
+
 budget spec_budget(const spec *s)
 {
-    return s->family == FAMILY_W ? w_budget(s) : k_budget(s);
+    return s->family == FAMILY_W ? w_budget(s) : s->family == FAMILY_K ? k_budget(s) : d_budget(s);
 }
 
 int budget_registers(const budget *b)
@@ -127,6 +177,15 @@ static bool has_straight_borders(const spec *s)
 
 spec spec_called(spec tile, border border)
 {
+    if (families[tile.family].letter == 'd') {
+        tile.border = is_looped(&tile) ? EDGE : families[tile.family].nhwc && border != INTERIOR ? BOTH : border;
+        return tile;
+    }
+    /* The others have no variants for half vectors. */
+    if (border == RIGHT_HALF || border == BOTH_HALF) {
+        tile.border = border;
+        return tile;
+    }
     tile.border = border == INTERIOR || has_straight_borders(&tile) ? border : EDGE;
     if (tile.border == EDGE || !unrolls(&tile))
         tile.taps = (tap_row){0, tile.family == FAMILY_W ? 0 : tile.taps.stride};
@@ -135,6 +194,15 @@ spec spec_called(spec tile, border border)
 
 bool spec_generated(const spec *s)
 {
+    const bool half = s->border == RIGHT_HALF || s->border == BOTH_HALF;
+    if (is_looped(s))
+        return s->border == EDGE;
+    if (s->family == FAMILY_D)
+        return s->border != EDGE && (!half || s->isa->mask_registers);
+    if (s->family == FAMILY_D_NHWC)
+        return s->border == INTERIOR || s->border == BOTH;
+    if (half)
+        return false;
     if (s->border == INTERIOR)
         return unrolls(s);
     if (s->border != EDGE)
@@ -144,13 +212,14 @@ bool spec_generated(const spec *s)
 
 void spec_name(const spec *s, char *name, size_t size)
 {
-    static const char *const borders[BORDER_COUNT] = {"", "_edge", "_left", "_right", "_both"};
+    static const char *const borders[BORDER_COUNT] = {"",      "_edge",       "_left",     "_right",
+                                                      "_both", "_right_half", "_both_half"};
     char width[8] = "any", stride[8] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
     if (s->taps.stride)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);
-    const char *layout = s->family == FAMILY_K && !s->taps.stride ? "any" : "nchw";
-    snprintf(name, size, "conv2d_f32_%s_kw%s_s%s__%s_%s%dx%d%s", layout, width, stride, s->isa->name,
-             s->family == FAMILY_W ? "w" : "k", s->tile.channels, s->tile.columns, borders[s->border]);
+    const char *layout = families[s->family].nhwc ? "nhwc" : s->family == FAMILY_K && !s->taps.stride ? "any" : "nchw";
+    snprintf(name, size, "conv2d_f32_%s_kw%s_s%s__%s_%c%dx%d%s", layout, width, stride, s->isa->name,
+             families[s->family].letter, s->tile.channels, s->tile.columns, borders[s->border]);
 }

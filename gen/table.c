@@ -17,8 +17,8 @@ static void emit_tile_name(writer *w, const spec *s, const char *format)
 /* tiles_<taps>__<isa>_<family> */
 static void tiles_name(const tile_set *set, const tap_row *taps, char *name, size_t size)
 {
-    snprintf(name, size, "tiles_kw%d_s%d__%s_%c", taps->kernel_width, taps->stride, set->isa->name,
-             set->family == FAMILY_W ? 'w' : 'k');
+    snprintf(name, size, "tiles_kw%d_s%d__%s_%s", taps->kernel_width, taps->stride, set->isa->name,
+             families[set->family].file);
 }
 
 static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
@@ -30,11 +30,14 @@ static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
         const spec tile = interior_spec(set, taps, &set->tiles[i]);
         const spec interior = spec_called(tile, INTERIOR), left = spec_called(tile, LEFT);
         const spec right = spec_called(tile, RIGHT), both = spec_called(tile, BOTH);
+        const spec right_half = spec_called(tile, RIGHT_HALF), both_half = spec_called(tile, BOTH_HALF);
         line(w, "{%d, %d,", set->tiles[i].channels, set->tiles[i].columns);
         emit_tile_name(w, &interior, " {%s,");
         emit_tile_name(w, &left, "  %s,");
         emit_tile_name(w, &right, "  %s,");
-        emit_tile_name(w, &both, "  %s}},");
+        emit_tile_name(w, &both, "  %s,");
+        emit_tile_name(w, &right_half, "  NULL, NULL, %s,");
+        emit_tile_name(w, &both_half, "  %s}},");
     }
     block_end_with(w, ";");
 }
@@ -53,7 +56,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     }
     scope_begin(w);
     line(w, ".name = \"%s\",", name);
-    line(w, ".family = %s,", set->family == FAMILY_W ? "CONV2D_FAMILY_W" : "CONV2D_FAMILY_K");
+    line(w, ".family = %s, .nhwc = %s,", families[set->family].level, families[set->family].nhwc ? "true" : "false");
     line(w, ".isa = %s, .lanes = %d,", set->isa->level, set->isa->lanes);
     line(w, ".kernel_width = %d, .stride_w = %d,", taps->kernel_width, taps->stride);
     line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "emit_d.h"
+
+static void sum_name(int index, const void *context, char *name, size_t size)
+{
+    (void)context;
+    snprintf(name, size, "acc%d", index);
+}
+
+void emit_d_activation(writer *w, const spec *s, int count)
+{
+    emit_activation(w, vectors_of(s), "tile", count, sum_name, NULL);
+}
+
+static bool whole_vectors(const spec *s)
+{
+    return s->border == INTERIOR || s->border == LEFT;
+}
+
+/* Moves the pointer from sum `index` to the next. */
+static void emit_step(writer *w, const spec *s, int index, int count, const char *pointer)
+{
+    if (index + 1 == count)
+        return;
+    if (!families[s->family].nhwc)
+        line(w, "%s += out_row_pitch;", pointer);
+    else
+        line(w, "%s += %s;", pointer, (index + 1) % s->tile.columns ? "out_column_pitch" : "next_row");
+    line(w, "OPAQUE(%s);", pointer);
+}
+
+static void emit_residual(writer *w, const spec *s, int count, const char *out)
+{
+    const isa_row *isa = vectors_of(s);
+    block_begin(w, "if (tile->residual)");
+    line(w, "const float *residual = tile->residual + (%s - tile->out);", out);
+    for (int i = 0; i < count; i++) {
+        if (whole_vectors(s))
+            line(w, "acc%d = %s_add_ps(acc%d, %s_loadu_ps(residual));", i, isa->prefix, i, isa->prefix);
+        else if (isa->mask_registers)
+            line(w, "acc%d = %s_add_ps(acc%d, %s_maskz_loadu_ps((%s)tile->store_mask, residual));", i, isa->prefix, i,
+                 isa->prefix, mask_type(isa));
+        else
+            line(w, "acc%d = _mm256_add_ps(acc%d, _mm256_maskload_ps(residual, lanes_of(tile->store_mask)));", i, i);
+        emit_step(w, s, i, count, "residual");
+    }
+    block_end(w);
+}
+
+void emit_d_finish(writer *w, const spec *s, int count, const char *out)
+{
+    const isa_row *isa = vectors_of(s);
+    /* Opaque: gcc 12 otherwise reads store_mask early, and keeps it on the stack. */
+    line(w, "OPAQUE(tile);");
+    emit_residual(w, s, count, out);
+    emit_d_activation(w, s, count);
+    line(w, "OPAQUE(tile);");
+    scope_begin(w);
+    line(w, "float *store = %s;", out);
+    for (int i = 0; i < count; i++) {
+        if (whole_vectors(s))
+            line(w, "%s_storeu_ps(store, acc%d);", isa->prefix, i);
+        else if (isa->mask_registers)
+            line(w, "%s_mask_storeu_ps(store, (%s)tile->store_mask, acc%d);", isa->prefix, mask_type(isa), i);
+        else
+            line(w, "store_first(store, acc%d, tile->store_mask);", i);
+        emit_step(w, s, i, count, "store");
+    }
+    block_end(w);
+}
+
+static void emit_avx512_helpers(writer *w)
+{
+    line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
+    line(w, "/* gcc 12 does not embed a broadcast in a masked FMA (K = 5 and 7 on 14 columns: 40 cycles a vector "
+            "instead of");
+    line(w, " * 30). */");
+    for (int lanes = 8; lanes <= 16; lanes += 8)
+        line(w,
+             "#define MASKED_FMA_%d(sum, in, weight, mask) __asm__(\"vfmadd231ps %%2%%{1to%d%%}, %%1, %%0%%{%%3%%}\" : "
+             "\"+v\"(sum) : \"v\"(in), \"m\"(weight), \"Yk\"(mask))",
+             lanes, lanes);
+    line(w, "/* Bits of a mask in the order of the lanes that shuffles within 128 bits leave. */");
+    block_begin(w, "HELPER __mmask16 deinterleave_16(uint32_t mask)");
+    line(w, "const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);");
+    line(w, "return _mm512_movepi32_mask(_mm512_permutexvar_epi32(order, _mm512_movm_epi32((__mmask16)mask)));");
+    block_end(w);
+    block_begin(w, "HELPER __mmask8 deinterleave_8(uint32_t mask)");
+    line(w, "const __m256i order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);");
+    line(w, "return _mm256_movepi32_mask(_mm256_permutexvar_epi32(order, _mm256_movm_epi32((__mmask8)mask)));");
+    block_end(w);
+    line(w, "/* Lanes back in the order of their outputs. */");
+    block_begin(w, "HELPER __m512 interleave_16(__m512 x)");
+    line(w, "const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);");
+    line(w, "return _mm512_castpd_ps(_mm512_permutexvar_pd(order, _mm512_castps_pd(x)));");
+    block_end(w);
+}
+
+void emit_d_helpers(writer *w, const isa_row *isa)
+{
+    if (isa->mask_registers) {
+        emit_avx512_helpers(w);
+    } else {
+        block_begin(w, "HELPER __m256i deinterleave_8(__m256i mask)");
+        line(w, "return _mm256_permutevar8x32_epi32(mask, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));");
+        block_end(w);
+    }
+    block_begin(w, "HELPER __m256 interleave_8(__m256 x)");
+    line(w, "return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));");
+    block_end(w);
+    blank(w);
+}

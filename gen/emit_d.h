@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* What the emitters of family D share. */
+#ifndef CONVGEN_EMIT_D_H
+#define CONVGEN_EMIT_D_H
+
+#include <string.h>
+
+#include "emit.h"
+
+/* The sides of the input beyond which a border's taps reach. */
+enum { SIDE_LEFT = 1, SIDE_RIGHT = 2 };
+
+static inline bool border_has(const spec *s, int side)
+{
+    static const int sides[BORDER_COUNT] = {[LEFT] = SIDE_LEFT,
+                                            [RIGHT] = SIDE_RIGHT,
+                                            [RIGHT_HALF] = SIDE_RIGHT,
+                                            [EDGE] = SIDE_LEFT | SIDE_RIGHT,
+                                            [BOTH] = SIDE_LEFT | SIDE_RIGHT,
+                                            [BOTH_HALF] = SIDE_LEFT | SIDE_RIGHT};
+    return sides[s->border] & side;
+}
+
+/* Where in tile->words the masks of loads begin, in vectors. */
+enum { LOAD_WORDS = 7 };
+
+/* The vectors of a tile: half as wide in the variants for a few columns. */
+static inline const isa_row *vectors_of(const spec *s)
+{
+    return s->border == RIGHT_HALF || s->border == BOTH_HALF ? &isa_avx512_half : s->isa;
+}
+
+static inline const char *mask_type(const isa_row *isa)
+{
+    return isa->lanes == 16 ? "__mmask16" : "__mmask8";
+}
+
+/* Rows that one vector covers come from the L2 in time; prefetching them costs up to 5 points (7x7 maps). */
+static inline bool prefetches(const spec *s)
+{
+    return s->border != BOTH && s->border != BOTH_HALF;
+}
+
+/* The middle of the unrolled taps; no output lacks it. */
+static inline int centre(const spec *s)
+{
+    return s->taps.kernel_width / 2;
+}
+
+/* Whether some wanted outputs lack a tap of an NCHW tile, so that its FMAs are masked. */
+bool d_tap_masked(const spec *s, int tap);
+/* Masks, and what stride 2 needs to bring taps in order. */
+void emit_d_order(writer *w, const spec *s);
+/* Declares in<row>_<tap> where emit_d_loads does not. */
+void declare_d_row(writer *w, const spec *s, int row);
+/* What is loaded of an input row at once, and what is made ready just before a tap's FMAs, to spare registers. */
+void emit_d_loads(writer *w, const spec *s, int row);
+void emit_d_tap(writer *w, const spec *s, int row, int tap);
+/* The activation of acc0.. */
+void emit_d_activation(writer *w, const spec *s, int count);
+/* Residual, activation and store of acc0.., one output row behind the other, at `out`; the variants at an edge store
+ * `store_mask`. */
+void emit_d_finish(writer *w, const spec *s, int count, const char *out);
+/* Functions and macros that D's NCHW tiles use. */
+void emit_d_helpers(writer *w, const isa_row *isa);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Family D, NCHW, unrolled: depthwise, one input channel for each output channel, the lanes of a vector are
+ * neighbouring output columns.  A tile is `channels` output rows of one vector of columns; each input vector is loaded
+ * once and used by every output row that has a tap on it.  The tile does so for many channels at the same place.
+ */
+#include "emit_d.h"
+
+static int input_rows(const spec *s)
+{
+    return (s->tile.channels - 1) * s->taps.stride + s->taps.kernel_width;
+}
+
+/* Weights stay in registers where these suffice; else each FMA broadcasts its own. */
+static bool holds_weights(const spec *s)
+{
+    return s->taps.kernel_width == 3 && (s->isa->mask_registers || (s->taps.stride == 1 && s->border == INTERIOR));
+}
+
+static void emit_setup(writer *w, const spec *s)
+{
+    line(w, "const float *in = tile->in, *weights = tile->weights, *bias = tile->bias;");
+    line(w, "float *out = tile->out;");
+    line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch;");
+    if (s->tile.channels > 1)
+        line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
+    line(w, "const uint32_t rows = tile->rows;");
+    if (prefetches(s))
+        line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
+    emit_d_order(w, s);
+}
+
+static void emit_weights(writer *w, const spec *s)
+{
+    const isa_row *isa = vectors_of(s);
+    const int taps = s->taps.kernel_width;
+    for (int tap = 0; holds_weights(s) && tap < taps * taps; tap++)
+        line(w, "const %s weight%d_%d = %s_set1_ps(weights[%d]);", isa->vector, tap / taps, tap % taps, isa->prefix,
+             tap * 16);
+}
+
+static void emit_advance(writer *w)
+{
+    /* Opaque: gcc otherwise computes an offset for each row before the loops, and spills them. */
+    line(w, "row += in_row_pitch;");
+    line(w, "OPAQUE(row);");
+}
+
+static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int tap)
+{
+    const isa_row *isa = vectors_of(s);
+    const int row = out_row * s->taps.stride + kernel_row, index = (kernel_row * s->taps.kernel_width + tap) * 16;
+    char weight[64];
+    if (holds_weights(s))
+        snprintf(weight, sizeof weight, "weight%d_%d", kernel_row, tap);
+    else
+        snprintf(weight, sizeof weight, "%s_set1_ps(weights[%d])", isa->prefix, index);
+    if (!d_tap_masked(s, tap))
+        line(w, "acc%d = %s_fmadd_ps(in%d_%d, %s, acc%d);", out_row, isa->prefix, row, tap, weight, out_row);
+    else if (!isa->mask_registers)
+        line(w,
+             "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), _mm256_loadu_ps((const float "
+             "*)(masks + %d)));",
+             out_row, out_row, row, tap, weight, out_row, tap);
+    else if (holds_weights(s))
+        line(w, "acc%d = %s_mask3_fmadd_ps(in%d_%d, %s, acc%d, mask%d);", out_row, isa->prefix, row, tap, weight,
+             out_row, tap);
+    else
+        line(w, "MASKED_FMA_%d(acc%d, in%d_%d, weights[%d], mask%d);", isa->lanes, out_row, row, tap, index, tap);
+}
+
+static bool has_tap(const spec *s, int out_row, int row)
+{
+    const int kernel_row = row - out_row * s->taps.stride;
+    return kernel_row >= 0 && kernel_row < s->taps.kernel_width;
+}
+
+/* All FMAs on one input row, taps in order, output rows side by side. */
+static void emit_row_fmas(writer *w, const spec *s, int row)
+{
+    /* Opaque: broadcasts would be hoisted out of the loop over columns, and spilled. */
+    if (!holds_weights(s))
+        line(w, "OPAQUE(weights);");
+    for (int tap = 0; tap < s->taps.kernel_width; tap++) {
+        emit_d_tap(w, s, row, tap);
+        for (int out_row = 0; out_row < s->tile.channels; out_row++)
+            if (has_tap(s, out_row, row))
+                emit_fma(w, s, out_row, row - out_row * s->taps.stride, tap);
+    }
+    for (int out_row = 0; out_row < s->tile.channels; out_row++)
+        if (has_tap(s, out_row, row))
+            line(w, "PIN(acc%d);", out_row);
+}
+
+/* Padding takes at most half a kernel, so only the first and last input rows may lie outside. */
+static void emit_rows(writer *w, const spec *s)
+{
+    const int count = input_rows(s), middle = centre(s);
+    for (int row = 0; row < count; row++) {
+        const bool guarded = row < middle || row >= count - middle;
+        if (guarded)
+            block_begin(w, "if (rows >> %d & 1)", row);
+        else
+            scope_begin(w);
+        declare_d_row(w, s, row);
+        emit_d_loads(w, s, row);
+        emit_row_fmas(w, s, row);
+        block_end(w);
+        if (row + 1 < count)
+            emit_advance(w);
+    }
+}
+
+/*
+ * 3x3, stride 2, 32 registers: an input row has taps of one or two output rows only, which are chains of 3 to 6 FMAs.
+ * In steps of three input rows three chains run side by side (Zen 4: 12.5 -> 11.9 cycles a vector inside, 10.3 -> 9.1
+ * for half vectors at an edge).
+ */
+static void emit_wave(writer *w, const spec *s)
+{
+    const int out_rows = s->tile.channels, last = 2 * out_rows;
+    for (int row = 1; row < last; row++)
+        declare_d_row(w, s, row);
+    block_begin(w, "if (rows & 1)");
+    declare_d_row(w, s, 0);
+    emit_d_loads(w, s, 0);
+    for (int tap = 0; tap < 3; tap++)
+        emit_fma(w, s, 0, 0, tap);
+    block_end(w);
+    emit_advance(w);
+    for (int step = 1; step <= out_rows; step++) {
+        for (int row = 2 * step - 1; row <= 2 * step && row < last; row++) {
+            emit_d_loads(w, s, row);
+            emit_advance(w);
+        }
+        for (int tap = 0; tap < 3; tap++)
+            for (int kernel_row = 0; kernel_row < 3; kernel_row++)
+                if (step - kernel_row >= 0 && step - kernel_row < out_rows)
+                    emit_fma(w, s, step - kernel_row, kernel_row, tap);
+        for (int out_row = 0; out_row < out_rows; out_row++)
+            if (out_row <= step && out_row >= step - 2)
+                line(w, "PIN(acc%d);", out_row);
+    }
+    block_begin(w, "if (rows >> %d & 1)", last);
+    declare_d_row(w, s, last);
+    emit_d_loads(w, s, last);
+    for (int tap = 0; tap < 3; tap++)
+        emit_fma(w, s, out_rows - 1, 2, tap);
+    block_end(w);
+}
+
+static bool in_waves(const spec *s)
+{
+    return s->taps.kernel_width == 3 && s->taps.stride == 2 && s->isa->mask_registers;
+}
+
+static void emit_vector(writer *w, const spec *s)
+{
+    const isa_row *isa = vectors_of(s);
+    /* Opaque: held beyond the sums, they would be spilled in the activation. */
+    line(w, "OPAQUE(bias);");
+    if (!s->isa->mask_registers) {
+        line(w, "OPAQUE(weights);");
+        emit_weights(w, s);
+    }
+    for (int row = 0; row < s->tile.channels; row++)
+        line(w, "%s acc%d = %s_set1_ps(*bias);", isa->vector, row, isa->prefix);
+    line(w, "const float *row = %s;", s->border == INTERIOR ? "columns" : "in");
+    if (in_waves(s))
+        emit_wave(w, s);
+    else
+        emit_rows(w, s);
+    for (int row = 0; s->taps.stride == 2 && row < s->tile.channels; row++)
+        line(w, "acc%d = interleave_%d(acc%d);", row, isa->lanes, row);
+    emit_d_finish(w, s, s->tile.channels, s->border == INTERIOR ? "to" : "out");
+}
+
+void emit_d_tile(writer *w, const spec *s)
+{
+    const int lanes = vectors_of(s)->lanes;
+    emit_tile_begin(w, s);
+    emit_setup(w, s);
+    block_begin(w, "for (size_t channel = tile->channels; channel != 0; channel--)");
+    if (s->isa->mask_registers)
+        emit_weights(w, s);
+    if (s->border == INTERIOR) {
+        line(w, "const float *columns = in;");
+        line(w, "float *to = out;");
+        block_begin(w, "for (size_t vector = tile->vectors; vector != 0; vector--)");
+        emit_vector(w, s);
+        line(w, "columns += %d;", lanes * s->taps.stride);
+        line(w, "to += %d;", lanes);
+        block_end(w);
+    } else {
+        emit_vector(w, s);
+    }
+    line(w, "in += tile->in_channel_pitch;");
+    line(w, "out += tile->out_channel_pitch;");
+    line(w, "weights++;");
+    line(w, "bias++;");
+    block_end(w);
+    block_end(w);
+    blank(w);
+}

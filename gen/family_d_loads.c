@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* How family D's NCHW tiles bring the taps of an input row into registers: masks, and stride 2. */
+#include "emit_d.h"
+
+/* Whether the sums of a tap are masked: where some wanted outputs lack it.  No output lacks the middle one. */
+bool d_tap_masked(const spec *s, int tap)
+{
+    return (border_has(s, SIDE_LEFT) && tap < centre(s)) || (border_has(s, SIDE_RIGHT) && tap > centre(s));
+}
+
+/* Whether a tap's load is masked (stride 1): a vector at the right end may be a part of one. */
+static bool load_masked(const spec *s, int tap)
+{
+    return border_has(s, SIDE_RIGHT) || d_tap_masked(s, tap);
+}
+
+/* Masks of AVX-512.  AVX2 has no registers for its masks: they lie ready as tile->words. */
+static void emit_mask(writer *w, const spec *s, const char *name, int index, const char *bits, bool in_order)
+{
+    const isa_row *isa = vectors_of(s);
+    line(w, "const %s %s%d = (%s)%s(%s);", mask_type(isa), name, index, mask_type(isa),
+         in_order           ? ""
+         : isa->lanes == 16 ? "deinterleave_16"
+                            : "deinterleave_8",
+         bits);
+}
+
+static void emit_masks(writer *w, const spec *s)
+{
+    char bits[64];
+    if (s->border == INTERIOR)
+        return;
+    if (!s->isa->mask_registers) {
+        line(w, "const __m256i *masks = (const __m256i *)tile->words;");
+        return;
+    }
+    for (int tap = 0; tap < s->taps.kernel_width; tap++) {
+        snprintf(bits, sizeof bits, "tile->mask[%d]", tap);
+        if (d_tap_masked(s, tap))
+            emit_mask(w, s, "mask", tap, bits, s->taps.stride == 1);
+        snprintf(bits, sizeof bits, "tile->inside >> %d", tap);
+        if (s->taps.stride == 1 && load_masked(s, tap))
+            emit_mask(w, s, "load", tap, bits, true);
+    }
+    for (int half = 0; half < 2 && s->taps.stride == 2 && border_has(s, SIDE_RIGHT); half++) {
+        snprintf(bits, sizeof bits, "tile->inside >> %d", centre(s) + half * vectors_of(s)->lanes);
+        emit_mask(w, s, "load", half, bits, true);
+    }
+}
+
+/* Stride 2: the lane that holds the output before (step -1) or behind (1) that of each lane, after a deinterleave. */
+static void emit_order(writer *w, const spec *s, const char *name, int step)
+{
+    static const int order16[] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+    static const int order8[] = {0, 1, 4, 5, 2, 3, 6, 7};
+    const isa_row *isa = vectors_of(s);
+    const int *order = isa->lanes == 16 ? order16 : order8;
+    char text[128] = "";
+    int length = 0;
+    for (int lane = 0; lane < isa->lanes; lane++)
+        for (int from = 0; from < isa->lanes; from++)
+            if (order[from] == (order[lane] + step + isa->lanes) % isa->lanes)
+                length += snprintf(text + length, sizeof text - (size_t)length, "%s%d", lane ? ", " : "", from);
+    line(w, "__m%di %s = %s_setr_epi32(%s);", isa->lanes * 32, name, isa->prefix, text);
+    line(w, "PIN(%s);", name);
+}
+
+void emit_d_order(writer *w, const spec *s)
+{
+    emit_masks(w, s);
+    if (s->taps.stride != 2)
+        return;
+    emit_order(w, s, "before", -1);
+    if (s->taps.kernel_width > 3)
+        emit_order(w, s, "behind", 1);
+    if (s->border != INTERIOR)
+        line(w, "const uint64_t inside = tile->inside;");
+}
+
+static void emit_load(writer *w, const spec *s, int row, int tap)
+{
+    const isa_row *isa = vectors_of(s);
+    if (!load_masked(s, tap))
+        line(w, "%s in%d_%d = %s_loadu_ps(row + %d);", isa->vector, row, tap, isa->prefix, tap);
+    else if (isa->mask_registers)
+        line(w, "%s in%d_%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, row, tap, isa->prefix, tap, tap);
+    else
+        line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d, _mm256_loadu_si256(masks + %d));", isa->vector, row, tap,
+             tap, LOAD_WORDS + tap);
+    line(w, "PIN(in%d_%d);", row, tap);
+}
+
+/* Where a single float lies; one outside the input is not wanted, and the middle tap's is read instead. */
+static void single_offset(const spec *s, int offset, char *text, size_t size)
+{
+    if (s->border == INTERIOR)
+        snprintf(text, size, "%d", offset);
+    else
+        snprintf(text, size, "(inside >> %d & 1 ? %d : %d)", offset, offset, centre(s));
+}
+
+/* Tap `tap` from the tap two columns away: its lanes moved by one output, and one float more at the end. */
+static void emit_shift(writer *w, const spec *s, int row, int tap)
+{
+    const isa_row *isa = vectors_of(s);
+    const bool back = tap < centre(s);
+    const int from = back ? tap + 2 : tap - 2;
+    char offset[64];
+    single_offset(s, back ? tap : tap + 2 * (isa->lanes - 1), offset, sizeof offset);
+    if (isa->mask_registers) {
+        const unsigned all = (1u << isa->lanes) - 1;
+        if (back)
+            line(w, "const %s end%d = %s_castps128_ps%d(_mm_load_ss(row + %s));", isa->vector, tap, isa->prefix,
+                 isa->lanes * 32, offset);
+        else
+            line(w, "const %s end%d = %s_set1_ps(row[%s]);", isa->vector, tap, isa->prefix, offset);
+        line(w, "in%d_%d = %s_mask_permutexvar_ps(end%d, 0x%x, %s, in%d_%d);", row, tap, isa->prefix, tap,
+             back ? all - 1 : all >> 1, back ? "before" : "behind", row, from);
+    } else {
+        line(w, "const __m256 end%d = _mm256_set1_ps(row[%s]);", tap, offset);
+        line(w, "in%d_%d = _mm256_blend_ps(_mm256_permutevar8x32_ps(in%d_%d, %s), end%d, 0x%x);", row, tap, row, from,
+             back ? "before" : "behind", tap, back ? 1 : 0x80);
+    }
+    line(w, "PIN(in%d_%d);", row, tap);
+}
+
+/*
+ * Stride 2: two loads at the middle tap, which is aligned where the rows are, parted into even and odd columns by the
+ * one kind of shuffle that does not take the FMA units' pipes on Zen 4 (vshufps: 9 FMAs + 6 in 9.0 cycles; vpermt2ps:
+ * 13.8).  It works within 128-bit lanes, so the outputs are out of order until they are stored.
+ */
+static void emit_parted_loads(writer *w, const spec *s, int row)
+{
+    const isa_row *isa = vectors_of(s);
+    const int middle = centre(s);
+    scope_begin(w);
+    for (int half = 0; half < 2; half++) {
+        const int at = middle + half * isa->lanes;
+        if (!border_has(s, SIDE_RIGHT))
+            line(w, "%s part%d = %s_loadu_ps(row + %d);", isa->vector, half, isa->prefix, at);
+        else if (isa->mask_registers)
+            line(w, "%s part%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, half, isa->prefix, half, at);
+        else
+            line(w, "%s part%d = _mm256_maskload_ps(row + %d, _mm256_loadu_si256(masks + %d));", isa->vector, half, at,
+                 LOAD_WORDS + half);
+        line(w, "PIN(part%d);", half);
+    }
+    line(w, "in%d_%d = %s_shuffle_ps(part0, part1, 0x88);", row, middle, isa->prefix);
+    line(w, "in%d_%d = %s_shuffle_ps(part0, part1, 0xdd);", row, middle + 1, isa->prefix);
+    line(w, "PIN(in%d_%d);", row, middle);
+    line(w, "PIN(in%d_%d);", row, middle + 1);
+    for (int tap = middle - 1; tap >= 0; tap--)
+        emit_shift(w, s, row, tap);
+    block_end(w);
+}
+
+void declare_d_row(writer *w, const spec *s, int row)
+{
+    for (int tap = 0; s->taps.stride == 2 && tap < s->taps.kernel_width; tap++)
+        line(w, "%s in%d_%d;", vectors_of(s)->vector, row, tap);
+}
+
+void emit_d_loads(writer *w, const spec *s, int row)
+{
+    const int floats = vectors_of(s)->lanes * s->taps.stride;
+    for (int at = 0; prefetches(s) && at < floats; at += 16)
+        line(w, "__builtin_prefetch(row + prefetch_in + %d, 0, 3);", at + centre(s));
+    if (s->border != INTERIOR && !s->isa->mask_registers)
+        line(w, "OPAQUE(masks);");
+    if (s->taps.stride == 2)
+        emit_parted_loads(w, s, row);
+    else if (s->isa->mask_registers)
+        for (int tap = 0; tap < s->taps.kernel_width; tap++)
+            emit_load(w, s, row, tap);
+}
+
+void emit_d_tap(writer *w, const spec *s, int row, int tap)
+{
+    if (s->taps.stride == 1 && !s->isa->mask_registers)
+        emit_load(w, s, row, tap);
+    if (s->taps.stride == 2 && tap > centre(s) + 1)
+        emit_shift(w, s, row, tap);
+}
