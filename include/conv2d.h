@@ -201,11 +201,11 @@ CONV2D_API double conv2d_predicted_efficiency(const conv2d_plan *plan);
 typedef struct conv2d_kernel_info {
     const char *name;
     conv2d_isa isa;
-    const char *family;                 /* "w": lanes along columns, "k": along out channels, "reference" */
-    size_t kernel_width, stride_w;      /* what it is specialised for; 0: any */
-    size_t tile_channels, tile_columns; /* outputs kept in registers */
-    size_t lanes, registers;            /* floats a register, vector registers in use */
-    size_t fmas, loads;                 /* vector instructions per tap */
+    const char *family;            /* "w": lanes along columns, "k": along out channels, "d": depthwise, "reference" */
+    size_t kernel_width, stride_w; /* what it is specialised for; 0: any */
+    size_t tile_channels, tile_rows, tile_columns; /* outputs kept in registers */
+    size_t lanes, registers;                       /* floats a register, vector registers in use */
+    size_t fmas, loads;                            /* vector instructions per tap */
 } conv2d_kernel_info;
 /* 1 and *info filled, or 0 when there is no such kernel. */
 CONV2D_API int conv2d_kernel_at(size_t index, conv2d_kernel_info *info);

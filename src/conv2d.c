@@ -124,7 +124,8 @@ static void run_family(const ready_plan *p, const conv2d_args *args, size_t part
 {
     static run_fn *const run[] = {[CONV2D_FAMILY_REFERENCE] = conv2d_run_reference,
                                   [CONV2D_FAMILY_W] = conv2d_run_w,
-                                  [CONV2D_FAMILY_K] = conv2d_run_k};
+                                  [CONV2D_FAMILY_K] = conv2d_run_k,
+                                  [CONV2D_FAMILY_D] = conv2d_run_d};
     run[p->kernel->family](p, args, part, parts);
 }
 
@@ -201,19 +202,24 @@ double conv2d_predicted_efficiency(const conv2d_plan *opaque)
 
 int conv2d_kernel_at(size_t index, conv2d_kernel_info *info)
 {
-    static const char *const families[] = {
-        [CONV2D_FAMILY_REFERENCE] = "reference", [CONV2D_FAMILY_W] = "w", [CONV2D_FAMILY_K] = "k"};
+    static const char *const families[] = {[CONV2D_FAMILY_REFERENCE] = "reference",
+                                           [CONV2D_FAMILY_W] = "w",
+                                           [CONV2D_FAMILY_K] = "k",
+                                           [CONV2D_FAMILY_D] = "d"};
     if (index >= conv2d_kernel_count || !info)
         return 0;
     const conv2d_kernel *k = &conv2d_kernels[index];
-    const bool vectors_of_channels = k->family == CONV2D_FAMILY_K, vectors_of_columns = k->family == CONV2D_FAMILY_W;
+    const bool depthwise = k->family == CONV2D_FAMILY_D;
+    const bool vectors_of_channels = k->family == CONV2D_FAMILY_K || (depthwise && k->nhwc);
+    const bool vectors_of_columns = k->family == CONV2D_FAMILY_W || (depthwise && !k->nhwc);
     *info = (conv2d_kernel_info){
         .name = k->name,
         .isa = k->isa,
         .family = families[k->family],
         .kernel_width = k->kernel_width,
         .stride_w = k->stride_w,
-        .tile_channels = (size_t)k->tile_channels * (vectors_of_channels ? k->lanes : 1),
+        .tile_rows = depthwise ? k->tile_channels : 1,
+        .tile_channels = (depthwise ? 1 : (size_t)k->tile_channels) * (vectors_of_channels ? k->lanes : 1),
         .tile_columns = (size_t)k->tile_columns * (vectors_of_columns ? k->lanes : 1),
         .lanes = k->lanes,
         .registers = k->registers,

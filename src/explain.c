@@ -34,6 +34,11 @@ static void say_blocking(text *t, const ready_plan *plan)
     const blocking *b = &plan->blocking;
     if (plan->kernel->family == CONV2D_FAMILY_REFERENCE)
         return;
+    if (plan->kernel->family == CONV2D_FAMILY_D) {
+        if (!plan->kernel->nhwc)
+            say(t, "blocking: %zu channels at a time\n", b->chunk_channels);
+        return;
+    }
     say(t, "blocking: in_channels in %zu pieces", b->channel_blocks);
     if (plan->kernel->family == CONV2D_FAMILY_W) {
         say(t, ", %zu vectors of columns for all out_channels, these in %zu chunks", b->block_vectors, b->chunks);

@@ -20,10 +20,14 @@ enum { CONV2D_MAX_MASKED_TAPS = 32 };
 /* And at most this stride: each remainder modulo the stride has its part of the workspace. */
 enum { CONV2D_MAX_PHASES = 16 };
 
+/* The kernel columns of D's unrolled tiles. */
+enum { CONV2D_MAX_DEPTHWISE_TAPS = 7, CONV2D_MASK_WORDS = 14 };
+
 typedef enum conv2d_family {
     CONV2D_FAMILY_REFERENCE,
     CONV2D_FAMILY_W, /* lanes along output columns */
-    CONV2D_FAMILY_K  /* lanes along output channels */
+    CONV2D_FAMILY_K, /* lanes along output channels */
+    CONV2D_FAMILY_D  /* depthwise: lanes along output columns (NCHW) or channels (NHWC) */
 } conv2d_family;
 
 /* One call of a tile.  Pitches and offsets are in elements. */
@@ -66,7 +70,20 @@ typedef struct conv2d_tile {
     conv2d_activation activation; /* W (K's outputs are activated when they are stored) */
     float act_a, act_b;
 
-    ptrdiff_t prefetch_in;     /* W: from `in` to the input row that the next output row will need */
+    /* D. */
+    size_t channels;        /* so many (NHWC: vectors of them) at the same place */
+    size_t vectors;         /* inner variants: so many vectors of columns (NHWC: tiles) along the row */
+    uint32_t rows, columns; /* bit i: the tile's input row (NCHW) or column (NHWC) i lies inside the input */
+    /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
+    uint32_t row_count[3];
+    ptrdiff_t row_begin[3];
+    uint64_t inside; /* NCHW, bit i: column i from `in` lies inside; looped taps: output i is wanted */
+    ptrdiff_t out_row_pitch;
+    /* AVX2: 7 masks of sums, 7 of loads (stride 1: by tap; stride 2: of two vectors), a word for each lane.  Those of
+     * sums with stride 2 are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */
+    const int32_t (*words)[8];
+
+    ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row will need */
     const float *prefetch_out; /* W: the outputs that will be written next */
 } conv2d_tile;
 
@@ -74,13 +91,15 @@ typedef void conv2d_tile_fn(const conv2d_tile *tile);
 
 /* Beyond which sides of the input taps of a tile reach. */
 enum { CONV2D_INTERIOR = 0, CONV2D_LEFT = 1, CONV2D_RIGHT = 2, CONV2D_BOTH = CONV2D_LEFT | CONV2D_RIGHT };
+/* Added to RIGHT or BOTH: D's variant for at most half a vector of columns, or NULL. */
+enum { CONV2D_HALF = 4 };
 
 /* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides;
  * W has one for all sides, for one vector of columns, and it also serves the end of a row. */
 typedef struct conv2d_tile_row {
-    uint8_t channels; /* W: output channels.  K: vectors of output channels */
-    uint8_t columns;  /* W: vectors of output columns.  K: output columns */
-    conv2d_tile_fn *variant[4];
+    uint8_t channels; /* W: output channels.  K: vectors of output channels.  D: output rows */
+    uint8_t columns;  /* W and D, NCHW: vectors of output columns.  K and D, NHWC: output columns */
+    conv2d_tile_fn *variant[8];
 } conv2d_tile_row;
 
 /* Stores K's sums, [column][channel], as rows of an NCHW output or as pixels of an NHWC output: the residual, if there
@@ -102,6 +121,7 @@ typedef struct conv2d_kernel {
     const char *name;
     conv2d_family family;
     conv2d_isa isa;
+    bool nhwc; /* D: made for this layout, not for NCHW */
     uint8_t lanes;
     uint8_t kernel_width;  /* unrolled taps; 0: a loop over any number */
     uint8_t stride_w;      /* 0: any */

@@ -44,7 +44,8 @@ typedef struct blocking {
     /* Workspace of a chunk's input, [row][column][channel]; scratch_column 0: tiles read the input itself. */
     ptrdiff_t scratch_column;
     size_t scratch_columns;
-    size_t workspace; /* floats that a part needs */
+    size_t workspace;      /* floats that a part needs */
+    size_t chunk_channels; /* D, NCHW: output channels that a call of a tile runs through */
 } blocking;
 
 typedef struct ready_plan {
@@ -188,6 +189,6 @@ double conv2d_predict_cycles(const ready_plan *p);
 
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);
-run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k;
+run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k, conv2d_run_d;
 
 #endif

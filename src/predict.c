@@ -141,6 +141,27 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns;
 }
 
+/*
+ * Cycles of a depthwise group.  NCHW: whole vectors of columns, or a half one at the end (AVX-512); NHWC: vectors of
+ * groups, of which this is one's share.  Shuffles of stride 2, broadcasts and loads are in the factors, measured.
+ */
+static double d_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const double fma = kernel->lanes == 16 && !conv2d_cpu()->two_wide_fmas ? 1 : 0.5;
+    const bool gathers = kernel->kernel_width == 0 && !kernel->nhwc && p->stride_w != 1;
+    const double slow = kernel->lanes == 16 ? 1.1 : 1.6, strided = p->stride_w == 1 ? 1 : 1.4;
+    const double looped = gathers ? 2.0 * kernel->lanes : kernel->kernel_width ? 1 : 2.5;
+    const double taps = valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
+    if (kernel->nhwc) {
+        const double part = (double)divide_up(p->groups, kernel->lanes) / (double)p->groups;
+        return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) + 1;
+    }
+    double vectors = (double)divide_up(p->out_width, kernel->lanes);
+    if (kernel->lanes == 16 && kernel->kernel_width && (p->out_width - 1) % 16 < 8)
+        vectors -= 0.4;
+    return taps * vectors * fma * slow * strided * looped + 10;
+}
+
 /* Multiply-adds of one group of one image. */
 static double group_work(const problem *p)
 {
@@ -162,7 +183,9 @@ double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->empty || kernel->family == CONV2D_FAMILY_REFERENCE)
         return 0.002; /* a chain of scalar FMAs: one in four cycles, one lane of many */
-    const double cycles = kernel->family == CONV2D_FAMILY_W ? w_cycles(p, kernel) : k_cycles(p, kernel);
+    const double cycles = kernel->family == CONV2D_FAMILY_W   ? w_cycles(p, kernel)
+                          : kernel->family == CONV2D_FAMILY_K ? k_cycles(p, kernel)
+                                                              : d_cycles(p, kernel);
     /* 1.015: what no tile avoids.  A loop over taps costs a test for each. */
     const double looped = kernel->kernel_width                                      ? 0
                           : kernel->family == CONV2D_FAMILY_W && kernel->lanes == 8 ? 0.06

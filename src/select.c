@@ -11,14 +11,43 @@ static ptrdiff_t right_overhang(const problem *p)
     return (ptrdiff_t)last - (ptrdiff_t)p->pad_left - ((ptrdiff_t)p->in_width - 1);
 }
 
+static ptrdiff_t bottom_overhang(const problem *p)
+{
+    const size_t last = (p->out_height - 1) * p->stride_h + (p->kernel_height - 1) * p->dilation_h;
+    return (ptrdiff_t)last - (ptrdiff_t)p->pad_top - ((ptrdiff_t)p->in_height - 1);
+}
+
+static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kernel)
+{
+    if (p->in_channels != 1)
+        return "made for one input channel a group";
+    if (kernel->nhwc && p->out_channels != 1)
+        return "made for one output channel a group";
+    if (kernel->kernel_width == 0)
+        return NULL;
+    if (p->stride_h != p->stride_w || p->dilation_h != 1)
+        return "made for equal strides and dilation 1";
+    if (!kernel->nhwc && p->kernel_height != p->kernel_width)
+        return "made for square kernels";
+    const size_t half = p->kernel_width / 2;
+    if (p->pad_left > half || right_overhang(p) > (ptrdiff_t)half)
+        return "made for padding of at most half the kernel";
+    if (!kernel->nhwc && (p->pad_top > half || bottom_overhang(p) > (ptrdiff_t)half))
+        return "made for padding of at most half the kernel";
+    return NULL;
+}
+
 static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->stride_w && kernel->stride_w != p->stride_w)
         return "made for another stride";
-    if (p->in.column != 1 && (kernel->stride_w || kernel->family == CONV2D_FAMILY_W))
+    const bool whole_rows = kernel->family == CONV2D_FAMILY_W || (kernel->family == CONV2D_FAMILY_D && !kernel->nhwc);
+    if (p->in.column != 1 && (whole_rows || (kernel->stride_w && !kernel->nhwc)))
         return "made for NCHW input";
-    if (p->out.column != 1 && kernel->family == CONV2D_FAMILY_W)
+    if (p->out.column != 1 && whole_rows)
         return "made for NCHW output";
+    if (kernel->nhwc && (p->in.channel != 1 || p->out.channel != 1))
+        return "made for NHWC";
     if (kernel->kernel_width == 0)
         return NULL;
     if (kernel->kernel_width != p->kernel_width)
@@ -45,6 +74,8 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
         return "the stride exceeds 16";
     if (kernel->family == CONV2D_FAMILY_W && !conv2d_scratch_fits(p, kernel))
         return "its workspace would be too large";
+    if (kernel->family == CONV2D_FAMILY_D)
+        return depthwise_refusal(p, kernel);
     if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width > 1 && (p->pad_left > 1 || right_overhang(p) > 1))
         return "made for at most one column of padding";
     return NULL;

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loops of family D, NCHW: image, chunk of output channels, output rows of a tile, span of columns.  A tile runs
+ * through all channels of the chunk at one place, so that what it costs to start it is shared; the chunk is small
+ * enough for the L1 to keep the input rows that one tile shares with the next.  run_d_nhwc.c has those of NHWC.
+ */
+#include "run_d.h"
+
+/* Vectors of columns that one call of a tile serves. */
+typedef struct d_span {
+    size_t begin, count; /* output columns; vectors */
+    int variant;
+    uint32_t mask[CONV2D_MAX_DEPTHWISE_TAPS];
+    uint32_t store_mask;
+    uint64_t inside;
+    int32_t words[CONV2D_MASK_WORDS][8];
+} d_span;
+
+/* At most one or two vectors at each end of a row, and those between them. */
+enum { MAX_SPANS = 5 };
+
+typedef struct d_run {
+    const problem *p;
+    const conv2d_args *args;
+    tile_grid grid;
+    d_spread rows;
+    size_t lanes, span_count;
+    d_span spans[MAX_SPANS];
+    conv2d_tile tile;
+} d_run;
+
+/* Where the loops stand: channels [oc, oc + count) of a group, or of that group and the next ones. */
+typedef struct d_chunk {
+    size_t image, group, oc, count;
+} d_chunk;
+
+/* Bits [begin, end) of 64. */
+static uint64_t bits(ptrdiff_t begin, ptrdiff_t end)
+{
+    const uint64_t below = begin <= 0 ? 0 : begin >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << begin) - 1;
+    const uint64_t up_to = end <= 0 ? 0 : end >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << end) - 1;
+    return up_to & ~below;
+}
+
+/* One vector of output columns from `column` on. */
+static void set_span(const d_run *run, d_span *span, size_t column)
+{
+    const problem *p = run->p;
+    const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
+    const size_t wanted = min_size(p->out_width - column, run->lanes);
+    const ptrdiff_t last = first + (ptrdiff_t)((run->lanes - 1) * p->stride_w + p->kernel_width - 1);
+    span->begin = column;
+    span->count = 1;
+    span->store_mask = (uint32_t)bits(0, (ptrdiff_t)wanted);
+    span->inside = bits(-first, (ptrdiff_t)p->in_width - first);
+    span->variant =
+        (first < 0 ? CONV2D_LEFT : 0) | (wanted < run->lanes || last >= (ptrdiff_t)p->in_width ? CONV2D_RIGHT : 0);
+    if (run->grid.tile[1][1]->variant[CONV2D_BOTH | CONV2D_HALF] && wanted <= run->lanes / 2 &&
+        (span->variant & CONV2D_RIGHT))
+        span->variant |= CONV2D_HALF;
+    for (size_t tap = 0; tap < p->kernel_width; tap++) {
+        const tap_range lanes = valid_taps(first + (ptrdiff_t)tap, p->stride_w, wanted, p->in_width);
+        span->mask[tap] = (uint32_t)bits((ptrdiff_t)lanes.begin, (ptrdiff_t)lanes.end);
+    }
+}
+
+/* The masks again, as 8 lanes of AVX2 need them. */
+static void set_words(const problem *p, d_span *span)
+{
+    static const int parted[8] = {0, 1, 4, 5, 2, 3, 6, 7};
+    const size_t middle = p->kernel_width / 2;
+    for (size_t i = 0; i < CONV2D_MAX_DEPTHWISE_TAPS; i++)
+        for (size_t lane = 0; lane < 8; lane++) {
+            const size_t from = p->stride_w == 1 ? i + lane : middle + i % 2 * 8 + lane;
+            const size_t output = p->stride_w == 1 ? lane : (size_t)parted[lane];
+            span->words[i][lane] = i < p->kernel_width && span->mask[i] >> output & 1 ? -1 : 0;
+            span->words[CONV2D_MAX_DEPTHWISE_TAPS + i][lane] = span->inside >> from & 1 ? -1 : 0;
+        }
+}
+
+/* Neighbouring inner vectors become one span. */
+static void find_spans(d_run *run)
+{
+    for (size_t column = 0; column < run->p->out_width; column += run->lanes) {
+        d_span next, *last = run->span_count ? &run->spans[run->span_count - 1] : NULL;
+        set_span(run, &next, column);
+        if (run->lanes == 8)
+            set_words(run->p, &next);
+        if (last && last->variant == CONV2D_INTERIOR && next.variant == CONV2D_INTERIOR)
+            last->count++;
+        else
+            run->spans[run->span_count++] = next;
+    }
+}
+
+static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
+{
+    const problem *p = run->p;
+    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
+    const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + (ptrdiff_t)at->group * p->in.channel +
+                      top * p->in.row - (ptrdiff_t)p->pad_left;
+    out += (ptrdiff_t)row * p->out.row;
+    run->tile.rows = d_inside(top, p->in_height);
+    run->tile.prefetch_in = (ptrdiff_t)(rows * p->stride_h) * p->in.row;
+    for (size_t i = 0; i < run->span_count; i++) {
+        const d_span *span = &run->spans[i];
+        run->tile.in = in + (ptrdiff_t)(span->begin * p->stride_w);
+        run->tile.out = run->args->out + out + (ptrdiff_t)span->begin;
+        if (p->has_residual)
+            run->tile.residual = run->args->residual + out + (ptrdiff_t)span->begin;
+        run->tile.vectors = span->count;
+        run->tile.mask = span->mask;
+        run->tile.store_mask = span->store_mask;
+        run->tile.inside = span->inside;
+        run->tile.words = span->words;
+        run->grid.tile[rows][1]->variant[span->variant](&run->tile);
+    }
+}
+
+/* One output row, `vectors` vectors of columns at a time, for kernels that loop over the taps. */
+static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t out)
+{
+    const problem *p = run->p;
+    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
+    const tap_range valid = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
+    const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + (ptrdiff_t)at->group * p->in.channel +
+                      (top + (ptrdiff_t)(valid.begin * p->dilation_h)) * p->in.row;
+    const float *weights = run->tile.weights;
+    run->tile.weights += valid.begin * p->kernel_width * CONV2D_OC_BLOCK;
+    run->tile.kernel_rows = valid.end - valid.begin;
+    out += (ptrdiff_t)row * p->out.row;
+    for (size_t column = 0; column < p->out_width;) {
+        const size_t vectors = widest_columns(&run->grid, 1, divide_up(p->out_width - column, run->lanes));
+        run->tile.column = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
+        run->tile.in = in + run->tile.column;
+        run->tile.out = run->args->out + out + (ptrdiff_t)column;
+        if (p->has_residual)
+            run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
+        run->tile.inside = bits(0, (ptrdiff_t)min_size(p->out_width - column, vectors * run->lanes));
+        run->grid.tile[1][vectors]->variant[CONV2D_BOTH](&run->tile);
+        column += vectors * run->lanes;
+    }
+    run->tile.weights = weights;
+}
+
+/* Tiles [begin, end) of rows, for one chunk of channels. */
+static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const ptrdiff_t out =
+        (ptrdiff_t)at->image * p->out.image + (ptrdiff_t)(at->group * p->out_channels + at->oc) * p->out.channel;
+    run->tile.channels = at->count;
+    run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc);
+    run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
+    for (size_t tile = begin; tile < end; tile++) {
+        const d_piece rows = d_piece_at(&run->rows, tile);
+        if (run->span_count)
+            run_spans(run, at, rows.begin, rows.count, out);
+        else
+            run_looped_row(run, at, rows.begin, out);
+    }
+    /* A curved activation would be applied in place here, to `count` channels of these rows. */
+}
+
+/* Units of work are the row tiles of one chunk of channels, numbered in loop order. */
+static void run_units(d_run *run, size_t chunk_channels, share units)
+{
+    const problem *p = run->p;
+    const bool alone = p->out_channels == 1; /* then a chunk goes over groups, else it stays within one */
+    const size_t length = alone ? p->groups : p->out_channels, chunks = divide_up(length, chunk_channels);
+    const size_t per_image = chunks * (alone ? 1 : p->groups);
+    for (size_t unit = units.begin; unit < units.end;) {
+        const size_t outer = unit / run->rows.pieces, tile = unit % run->rows.pieces;
+        const size_t first = outer % chunks * chunk_channels, group = outer % per_image / chunks;
+        const d_chunk at = {
+            .image = outer / per_image,
+            .group = alone ? first : group,
+            .oc = alone ? 0 : first,
+            .count = min_size(chunk_channels, length - first),
+        };
+        const size_t count = min_size(run->rows.pieces - tile, units.end - unit);
+        run_rows(run, &at, tile, tile + count);
+        unit += count;
+    }
+}
+
+static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+{
+    const problem *p = &plan->problem;
+    d_run run = {.p = p, .args = args, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
+    fill_grid(&run.grid, plan->kernel);
+    run.rows = d_spread_rows(&run.grid, p->out_height);
+    run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
+    run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
+    run.tile.out_row_pitch = p->out.row;
+    run.tile.tap_pitch = run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
+    run.tile.column_step = (ptrdiff_t)p->stride_w;
+    run.tile.in_width = (ptrdiff_t)p->in_width;
+    if (plan->kernel->kernel_width)
+        find_spans(&run);
+    const size_t chunk = plan->blocking.chunk_channels;
+    const size_t chunks =
+        p->out_channels == 1 ? divide_up(p->groups, chunk) : p->groups * divide_up(p->out_channels, chunk);
+    run_units(&run, chunk, share_of(p->batch * chunks * run.rows.pieces, part, parts));
+}
+
+void conv2d_run_d(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+{
+    if (plan->kernel->nhwc)
+        conv2d_run_d_nhwc(plan, args, part, parts);
+    else
+        run_nchw(plan, args, part, parts);
+}

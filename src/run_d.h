@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* What the loops of family D share. */
+#ifndef CONV2D_RUN_D_H
+#define CONV2D_RUN_D_H
+
+#include <stdint.h>
+
+#include "tiles.h"
+
+/* Outputs along an axis, spread over the tile sizes there are: as many of the largest as fit, then smaller ones. */
+typedef struct d_spread {
+    size_t largest, full, pieces;                              /* pieces: the full ones and those of the rest */
+    size_t begin[MAX_TILE_CHANNELS], count[MAX_TILE_CHANNELS]; /* of the rest */
+} d_spread;
+
+typedef struct d_piece {
+    size_t begin, count;
+} d_piece;
+
+/* has[n]: there is a tile of n. */
+static inline d_spread d_spread_over(const bool has[MAX_TILE_CHANNELS + 1], size_t extent)
+{
+    d_spread s = {.largest = MAX_TILE_CHANNELS};
+    while (!has[s.largest])
+        s.largest--;
+    s.pieces = s.full = extent / s.largest;
+    size_t size = s.largest;
+    for (size_t at = s.full * s.largest; at < extent; at += size) {
+        while (!has[size] || size > extent - at)
+            size--;
+        s.begin[s.pieces - s.full] = at;
+        s.count[s.pieces - s.full] = size;
+        s.pieces++;
+    }
+    return s;
+}
+
+static inline d_spread d_spread_rows(const tile_grid *grid, size_t rows)
+{
+    bool has[MAX_TILE_CHANNELS + 1];
+    for (size_t n = 0; n <= MAX_TILE_CHANNELS; n++)
+        has[n] = grid->tile[n][1] != NULL;
+    return d_spread_over(has, rows);
+}
+
+static inline d_piece d_piece_at(const d_spread *s, size_t index)
+{
+    if (index < s->full)
+        return (d_piece){index * s->largest, s->largest};
+    return (d_piece){s->begin[index - s->full], s->count[index - s->full]};
+}
+
+/* Bit i: position first + i lies in [0, extent). */
+static inline uint32_t d_inside(ptrdiff_t first, size_t extent)
+{
+    const ptrdiff_t room = (ptrdiff_t)extent - first;
+    const uint32_t up_to = room >= 32 ? UINT32_MAX : (UINT32_C(1) << (room < 0 ? 0 : room)) - 1;
+    const uint32_t below = first >= 0 ? 0 : first <= -32 ? UINT32_MAX : (UINT32_C(1) << -first) - 1;
+    return up_to & ~below;
+}
+
+run_fn conv2d_run_d_nhwc;
+
+#endif
