@@ -231,15 +231,15 @@ void report_noise(const report *r, const results *all)
 
 void report_kernels(FILE *file)
 {
-    fprintf(file, "%-40s  %-6s  %-9s  %7s  %6s  %-9s  %5s  %9s  %s\n", "kernel", "isa", "lanes on", "width", "stride",
-            "tile KxW", "lanes", "registers", "FMAs and loads per tap");
+    fprintf(file, "%-40s  %-6s  %-9s  %7s  %6s  %-10s  %5s  %9s  %s\n", "kernel", "isa", "lanes on", "width", "stride",
+            "tile KxPxQ", "lanes", "registers", "FMAs and loads per tap");
     conv2d_kernel_info k;
     for (size_t i = 0; conv2d_kernel_at(i, &k); i++) {
         char width[24], stride[24], tile[48];
         snprintf(width, sizeof width, k.kernel_width ? "%zu" : "any", k.kernel_width);
         snprintf(stride, sizeof stride, k.stride_w ? "%zu" : "any", k.stride_w);
-        snprintf(tile, sizeof tile, "%zux%zu", k.tile_channels, k.tile_columns);
-        fprintf(file, "%-40s  %-6s  %-9s  %7s  %6s  %-9s  %5zu  %9zu  %zu, %zu\n", k.name, conv2d_isa_name(k.isa),
+        snprintf(tile, sizeof tile, "%zux%zux%zu", k.tile_channels, k.tile_rows, k.tile_columns);
+        fprintf(file, "%-40s  %-6s  %-9s  %7s  %6s  %-10s  %5zu  %9zu  %zu, %zu\n", k.name, conv2d_isa_name(k.isa),
                 k.family, width, stride, tile, k.lanes, k.registers, k.fmas, k.loads);
     }
 }

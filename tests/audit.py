@@ -22,7 +22,7 @@ from disassembly import memory_operand, read_functions  # noqa: E402
 
 FLAGS = ['-std=c11', '-fPIC', '-ffp-contract=off', '-fno-math-errno']
 SKIPPED = 77
-TILE = re.compile(r'^conv2d_f32_.*_kw(\d+|any)_.*__(avx2|avx512)_[a-z](\d+)x(\d+)(_\w+)?$')
+TILE = re.compile(r'^conv2d_f32_(\w+?)_kw(\d+|any)_.*__(avx2|avx512)_([a-z])(\d+)x(\d+)(_\w+)?$')
 ISA = re.compile(r'avx512|avx2')
 WIDTH = {'avx2': 'ymm', 'avx512': 'zmm'}
 COLUMNS = ['kernel', 'vector registers', 'bytes', 'multiply-adds', 'vector loads', 'broadcasts', 'embedded broadcasts',
@@ -43,6 +43,8 @@ class Tile:
     def __init__(self, function):
         self.function = function
         self.promise = TILE.match(function.name)
+        half = function.name.endswith('_half')
+        self.width = 'ymm' if half else self.promise and WIDTH[self.promise.group(3)]
         self.on_stack = function.stack_references()
         loops = [loop for loop in function.loops() if any(map(is_fma, self.instructions(loop.body)))]
         inner = [loop for loop in loops if not any(other.header in loop.body for other in loops if other != loop)]
@@ -100,7 +102,7 @@ def check_tile(tile):
         for i in loop:
             if i.address in tile.on_stack and kind_of(i) == 'vector':
                 yield i, 'vector register spilled or reloaded in a hot loop'
-            if is_fma(i) and tile.promise and WIDTH[tile.promise.group(2)] not in i.text:
+            if is_fma(i) and tile.promise and tile.width not in i.text:
                 yield i, 'multiply-add narrower than the instruction set'
         yield from check_promise(tile, loop)
     if tile.promise and not tile.hot:
@@ -112,8 +114,10 @@ def check_promise(tile, loop):
     in variants for edges: they leave taps out, or guard them, and compilers copy or merge the paths."""
     if tile.promise:
         fmas = sum(map(is_fma, loop))
-        taps, _, channels, columns, edge = tile.promise.groups()
-        step = (1 if taps == 'any' else int(taps)) * int(channels) * int(columns)
+        layout, taps, _, family, channels, columns, edge = tile.promise.groups()
+        # Depthwise NHWC tiles have loops of their own for the input rows that serve one output row only.
+        rows = 1 if layout == 'nhwc' and family == 'd' else int(channels)
+        step = (1 if taps == 'any' else int(taps)) * rows * int(columns)
         if fmas % step and not edge:
             yield next(filter(is_fma, loop)), f'hot loop has {fmas} multiply-adds, no multiple of {step}'
 

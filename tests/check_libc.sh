@@ -9,7 +9,7 @@ shared=$1
 static=$2
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-max_size=1500000
+max_size=3000000
 
 for tool in nm readelf strip; do
     command -v "$tool" >/dev/null || { echo "$tool not found: the library is not checked"; exit 77; }

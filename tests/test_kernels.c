@@ -3,6 +3,8 @@
  * Each kernel of the table, forced by name: all numbers of channels and columns around its main tile and its
  * remainders, each padding, guard pages on both sides.  One test per kernel, so that a broken one hides no other.
  */
+#include <string.h>
+
 #include "support.h"
 
 enum { MAX_KERNELS = 512 };
@@ -42,12 +44,33 @@ static subject subject_at(size_t index)
     return s;
 }
 
+static bool is_depthwise(const conv2d_kernel_info *info)
+{
+    return info->family[0] == 'd';
+}
+
+/* One input channel a group; unrolled taps are square (NHWC: in any number of rows). */
+static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_t channels, size_t multiplier)
+{
+    const bool nhwc = strstr(info->name, "_nhwc_");
+    d->groups = d->in_channels = channels;
+    d->out_channels = nhwc ? channels : channels * multiplier;
+    d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
+    if (info->kernel_width) {
+        if (!nhwc || d->kernel_height == 2)
+            d->kernel_height = d->kernel_width;
+        d->stride_h = d->stride_w;
+        d->dilation_h = 1;
+    }
+}
+
 /* So many output columns and channels, this kernel width, stride, dilation; the rest is random. */
 static void try_problem(subject *s, size_t columns, size_t channels, size_t width, size_t stride, size_t dilation,
                         size_t pad, guard_side side)
 {
     conv_case c = {.options = options_for(s->info.isa), .side = side, .seed = random_below(&s->state, 1000)};
     conv2d_desc *d = &c.desc;
+    size_t rows = random_between(&s->state, 1, 3);
     c.options.kernel = s->info.name;
     c.fill = random_below(&s->state, 4) ? FILL_UNIFORM : FILL_SPECIAL;
     *d = simple_desc(random_between(&s->state, 1, 3), 0, 0, channels, random_between(&s->state, 1, 3), width);
@@ -64,8 +87,13 @@ static void try_problem(subject *s, size_t columns, size_t channels, size_t widt
         d->groups = channels % 3 == 0 ? channels / 3 : 2;
         d->in_channels *= d->groups;
     }
-    d->in_height = input_for(random_between(&s->state, 1, 3), d->kernel_height, d->stride_h, d->dilation_h,
-                             d->pad_top + d->pad_bottom);
+    if (is_depthwise(&s->info)) {
+        /* A call runs through up to 16 channels. */
+        make_depthwise(&s->info, d, random_below(&s->state, 4) ? channels : random_between(&s->state, 1, 40),
+                       random_below(&s->state, 4) ? 1 : random_between(&s->state, 2, 20));
+        rows = random_between(&s->state, 1, 2 * s->info.tile_rows + 2);
+    }
+    d->in_height = input_for(rows, d->kernel_height, d->stride_h, d->dilation_h, d->pad_top + d->pad_bottom);
     /* The columns that no output needs: up to stride - 1. */
     d->in_width =
         input_for(columns, width, stride, dilation, d->pad_left + d->pad_right) + random_below(&s->state, stride);
@@ -74,6 +102,7 @@ static void try_problem(subject *s, size_t columns, size_t channels, size_t widt
     d->act_a = -0.25f;
     d->act_b = 0.5f;
     c.parts = random_below(&s->state, 3);
+    d->residual = random_below(&s->state, 4) ? NULL : residual_given;
     const conv2d_status status = try_case(&c);
     cr_assert(status == CONV2D_OK || status == CONV2D_KERNEL_MISMATCH, "%s: %s", conv2d_status_string(status),
               describe_case(&c));
@@ -163,15 +192,17 @@ ParameterizedTest(size_t *index, kernels, described)
     conv2d_kernel_info info;
     cr_assert(conv2d_kernel_at(*index, &info));
     const char f = info.family[0];
-    cr_assert(f == 'w' || f == 'k' || f == 'r', "%s: family %s", info.name, info.family);
+    cr_assert(f == 'w' || f == 'k' || f == 'd' || f == 'r', "%s: family %s", info.name, info.family);
     if (f == 'r')
         return;
     cr_assert(info.isa == CONV2D_ISA_AVX2 ? info.lanes == 8 : info.lanes == 16, "%s", info.name);
     cr_assert(info.registers <= (info.isa == CONV2D_ISA_AVX2 ? 16 : 32), "%s", info.name);
-    cr_assert_eq(info.tile_channels * info.tile_columns, info.fmas * info.lanes, "%s", info.name);
+    cr_assert_eq(info.tile_rows * info.tile_channels * info.tile_columns, info.fmas * info.lanes, "%s", info.name);
     cr_assert(info.loads && info.fmas < info.registers, "%s", info.name);
     conv2d_desc d = simple_desc(4, 30, 90, 8, 3, info.kernel_width ? info.kernel_width + 1 : 3);
     d.stride_w = info.stride_w ? info.stride_w + 1 : 1;
+    if (f == 'd')
+        make_depthwise(&info, &d, 8, 1);
     conv2d_options options = options_for(info.isa);
     options.kernel = info.name;
     conv2d_plan plan;

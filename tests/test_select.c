@@ -43,9 +43,15 @@ static const choice choices[] = {
     {"64x56x56 3x3 p2 d2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
     {"64x56x56 3x3 p2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_s1__avx2_k2x6"},
     {"16x64x64 16x1x40", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
-    /* One channel a group: only lanes along columns are of use. */
-    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
-    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
+    /* One channel a group: lanes along columns or, where they are neighbours, along the groups. */
+    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
+    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_d4x1"},
+    {"64x112x112 3x3 s2 p1 g64", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_d7x1"},
+    {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw7_s1__avx512_d2x7"},
+    {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
+    {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_d1x4"},
+    {"96x56x56 3x3 s3 p1 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x6"},
+    {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
 };
 
 static conv2d_desc desc_of(const char *text)
