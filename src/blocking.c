@@ -80,16 +80,21 @@ static size_t rows_for_one(const problem *p)
     return (p->kernel_height - 1) * p->dilation_h + 1;
 }
 
-bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
+bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t limit = (size_t)PTRDIFF_MAX / sizeof(float) / 65536;
     size_t floats = scratch_phase(p, kernel) * p->stride_w;
-    return p->stride_w == 1 || (!__builtin_mul_overflow(floats, rows_for_one(p) + p->stride_h, &floats) &&
-                                !__builtin_mul_overflow(floats, p->in_channels, &floats) && floats < limit);
+    return !__builtin_mul_overflow(floats, rows_for_one(p) + p->stride_h, &floats) &&
+           !__builtin_mul_overflow(floats, p->in_channels, &floats) && floats < limit;
+}
+
+bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
+{
+    return p->stride_w == 1 || conv2d_rows_fit(p, kernel);
 }
 
 /* Rows are copied in tiles that take a quarter of the L2, and at least one output row at a time. */
-static void set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel)
+void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
     const size_t phase = scratch_phase(p, kernel), row = phase * p->stride_w, first_rows = rows_for_one(p);
     const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float) / row / p->in_channels;
@@ -136,7 +141,7 @@ static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
 }
 
 /* Pixels an odd number of cache lines apart use all sets. */
-static void set_pixel_scratch(blocking *b, const problem *p)
+void conv2d_set_pixel_scratch(blocking *b, const problem *p)
 {
     const size_t lines = divide_up(p->in_channels, 16), tiles = p->out_height * b->tiles_per_row;
     const size_t chunk = divide_up(tiles, b->tile_chunks), columns = divide_up(p->out_width, b->tiles_per_row);
@@ -184,12 +189,12 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         b.block_vectors = block_vectors(p, kernel, &b);
         b.chunks = weight_chunks(p);
         if (p->stride_w != 1)
-            set_scratch(&b, p, kernel);
+            conv2d_set_scratch(&b, p, kernel);
     } else if (kernel->family == CONV2D_FAMILY_K) {
         b.tiles_per_row = divide_up(p->out_width, kernel->tile_columns);
         b.tile_chunks = tile_chunks(p, b.tiles_per_row);
         if (p->in.channel == 1 && pixels_collide(p, kernel))
-            set_pixel_scratch(&b, p);
+            conv2d_set_pixel_scratch(&b, p);
     }
     return b;
 }
