@@ -140,6 +140,12 @@ static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
     return sets * conv2d_cpu()->l1_bytes / page * 3 / 4 < columns * p->kernel_height;
 }
 
+/* A kernel for NCHW takes neighbouring columns for granted (one channel is both layouts). */
+bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel)
+{
+    return p->in.channel == 1 && kernel->stride_w == 0;
+}
+
 /* Pixels an odd number of cache lines apart use all sets. */
 void conv2d_set_pixel_scratch(blocking *b, const problem *p)
 {
@@ -193,7 +199,7 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
     } else if (kernel->family == CONV2D_FAMILY_K) {
         b.tiles_per_row = divide_up(p->out_width, kernel->tile_columns);
         b.tile_chunks = tile_chunks(p, b.tiles_per_row);
-        if (p->in.channel == 1 && pixels_collide(p, kernel))
+        if (conv2d_copies_pixels(p, kernel) && pixels_collide(p, kernel))
             conv2d_set_pixel_scratch(&b, p);
     }
     return b;

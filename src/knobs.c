@@ -63,13 +63,13 @@ static size_t limit_w(const blocking *b, const problem *p, const conv2d_kernel *
     }
 }
 
-static size_t limit_k(const blocking *b, const problem *p, size_t knob)
+static size_t limit_k(const blocking *b, const problem *p, const conv2d_kernel *kernel, size_t knob)
 {
     switch (knob) {
     case CONV2D_KNOB_TILE_CHUNKS:
         return p->out_height * b->tiles_per_row;
     case CONV2D_KNOB_SCRATCH:
-        return p->in.channel == 1 && pixels_fit(p) ? COPIED : 0;
+        return conv2d_copies_pixels(p, kernel) && pixels_fit(p) ? COPIED : 0;
     default:
         return 0;
     }
@@ -83,7 +83,7 @@ size_t conv2d_knob_limit(const blocking *b, const problem *p, const conv2d_kerne
     /* Sums that pass through the output would overwrite a residual that is the same tensor. */
     if (knob == CONV2D_KNOB_CHANNEL_BLOCKS)
         return p->has_residual ? 1 : min_size(p->in_channels, MOST_PIECES);
-    return min_size(w ? limit_w(b, p, kernel, knob) : limit_k(b, p, knob), MOST_PIECES);
+    return min_size(w ? limit_w(b, p, kernel, knob) : limit_k(b, p, kernel, knob), MOST_PIECES);
 }
 
 bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel, const size_t knobs[])

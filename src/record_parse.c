@@ -120,7 +120,8 @@ static bool take_head(line *l, conv2d_record *r)
 
 static bool take_record(line *l, conv2d_record *r)
 {
-    if (!r->cpu[0] || !take_string(l, is_plain, r->problem, sizeof r->problem) || !take(l, ":"))
+    if (!r->cpu[0] || l->at == l->end || !is_digit(*l->at) ||
+        !take_string(l, is_plain, r->problem, sizeof r->problem) || !take(l, ":"))
         return false;
     unsigned seen = 0;
     memset(r->knobs, 0, sizeof r->knobs);

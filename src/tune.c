@@ -119,10 +119,11 @@ static bool make_tensors(tuner *t)
     return true;
 }
 
-/* A workspace for the greediest of them.  free(args.workspace) is due, whatever it returns. */
+/* A workspace for the greediest of them, and for the library's choice also when it is out of the race.
+ * free(args.workspace) is due, whatever it returns. */
 static bool make_workspace(tuner *t)
 {
-    size_t floats = 0, bytes;
+    size_t floats = t->usual.blocking.workspace, bytes;
     for (size_t i = 0; i < t->count; i++)
         floats = max_size(floats, t->rivals[i].blocking.workspace);
     free(t->args.workspace);
