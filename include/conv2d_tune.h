@@ -54,9 +54,9 @@ typedef struct conv2d_record {
 /*
  * Measures, on the calling thread and for some `seconds` (above 0), the kernels and blockings that may suit the
  * problem, in turns, and fills *record with the best.  That is the library's own choice unless another one was faster
- * by more than 2 % in paired runs.  options as for conv2d_plan_init: under its bounds, and with options->kernel only blockings
- * of that kernel; options->records plays no part.  Every candidate runs at least once, so a large problem takes longer
- * than `seconds`.
+ * by more than 2 % in paired runs.  options as for conv2d_plan_init: under its bounds, and with options->kernel only
+ * blockings of that kernel; options->records plays no part.  Every candidate runs at least once, so a large problem
+ * takes longer than `seconds`.
  *
  * desc->bias and desc->residual count only as NULL or not.  Allocates tensors of its own, as large as the problem's,
  * and frees them.  Fails as conv2d_plan_init would, with CONV2D_NULL_POINTER without desc or record, CONV2D_INVALID for
