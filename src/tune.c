@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is worth measuring: every kernel that is not predicted to take twice as long as the best, then the blockings
- * around those of the two fastest, then around the better of these.
+ * around those of the two fastest and of the library's choice, then around the best of these.
  */
 #define _GNU_SOURCE /* posix_memalign */
 #include "tune.h"
@@ -142,6 +142,7 @@ static bool run_heats(tuner *t, double seconds)
         return false;
     conv2d_choose_calls(t);
     conv2d_race(t, 2, KERNELS_SHARE * seconds);
+    add_rival(t, t->usual.kernel, t->usual.knobs);
     for (size_t i = t->count; i-- > 0;)
         add_blockings(t, i);
     if (!make_workspace(t))
