@@ -9,17 +9,16 @@ typedef struct nhwc_run {
     const problem *p;
     const conv2d_args *args;
     const conv2d_kernel *kernel;
-    tile_grid grid;
     d_spread rows, columns;
     size_t lanes;
     conv2d_tile tile;
 } nhwc_run;
 
-static d_spread spread_columns(const tile_grid *grid, size_t columns)
+static d_spread spread_columns(const conv2d_kernel *kernel, size_t columns)
 {
-    bool has[MAX_TILE_CHANNELS + 1] = {false};
-    for (size_t n = 1; n <= MAX_TILE_COLUMNS; n++)
-        has[n] = grid->tile[1][n] != NULL;
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
+    for (size_t n = 1; n <= CONV2D_MAX_TILE_COLUMNS; n++)
+        has[n] = has_tile(kernel, 1, n);
     return d_spread_over(has, columns);
 }
 
@@ -90,7 +89,7 @@ static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin,
     run->tile.weights = packed_weights(p, run->args->packed, 0, 0) + skipped * p->kernel_width * CONV2D_OC_BLOCK;
     for (size_t i = begin; i < end; i += run->tile.vectors) {
         const d_piece columns = d_piece_at(&run->columns, i);
-        const conv2d_tile_row *row = run->grid.tile[rows.count][columns.count];
+        const conv2d_tile_row *row = tile_of(run->kernel, rows.count, columns.count);
         const bool inside = !looped && inner(run, columns);
         run->tile.column = (ptrdiff_t)(columns.begin * p->stride_w) - (ptrdiff_t)p->pad_left;
         run->tile.in = in + run->tile.column * p->in.column;
@@ -113,9 +112,8 @@ void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t p
 {
     const problem *p = &plan->problem;
     nhwc_run run = {.p = p, .args = args, .kernel = plan->kernel, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
-    fill_grid(&run.grid, plan->kernel);
-    run.rows = d_spread_rows(&run.grid, p->out_height);
-    run.columns = spread_columns(&run.grid, p->out_width);
+    run.rows = d_spread_rows(plan->kernel, p->out_height);
+    run.columns = spread_columns(plan->kernel, p->out_width);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);
     run.tile.weights_skip = (ptrdiff_t)packed_block_size(p);
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
