@@ -120,6 +120,12 @@ typedef struct conv2d_tile_store {
 } conv2d_tile_store;
 typedef void conv2d_store_fn(const conv2d_tile_store *store);
 
+/* Applies an activation from CONV2D_HARD_SWISH on, in place, to `rows` rows of `columns` floats. */
+typedef void conv2d_activate_fn(conv2d_activation activation, float *out, size_t rows, size_t columns,
+                                ptrdiff_t row_pitch);
+/* reference.c; and the two generated ones that it chooses from. */
+conv2d_activate_fn conv2d_activate__scalar, conv2d_activate__scalar_portable, conv2d_activate__scalar_fma;
+
 /* A row of the dispatch table. */
 typedef struct conv2d_kernel {
     const char *name;
@@ -135,6 +141,7 @@ typedef struct conv2d_kernel {
     const conv2d_tile_row *tiles;   /* the main tile and those for remainders */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
     conv2d_store_fn *store_nchw, *store_nhwc; /* K */
+    conv2d_activate_fn *activate;
 } conv2d_kernel;
 
 extern const conv2d_kernel conv2d_kernels[];

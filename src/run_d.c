@@ -143,6 +143,16 @@ static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t 
     run->tile.weights = weights;
 }
 
+/* The channels of a chunk in some rows, which have just been stored. */
+static void activate_rows(const d_run *run, const d_chunk *at, d_piece rows, ptrdiff_t out)
+{
+    const problem *p = run->p;
+    const bool follow = p->out.row == (ptrdiff_t)p->out_width; /* then they are one row */
+    for (size_t row = rows.begin; row < rows.begin + rows.count; row += follow ? rows.count : 1)
+        run->kernel->activate(p->curve, run->args->out + out + (ptrdiff_t)row * p->out.row, at->count,
+                              follow ? rows.count * p->out_width : p->out_width, p->out.channel);
+}
+
 /* Tiles [begin, end) of rows, for one chunk of channels. */
 static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
 {
@@ -158,8 +168,9 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
             run_spans(run, at, rows.begin, rows.count, out);
         else
             run_looped_row(run, at, rows.begin, out);
+        if (p->curve != CONV2D_NONE)
+            activate_rows(run, at, rows, out);
     }
-    /* A curved activation would be applied in place here, to `count` channels of these rows. */
 }
 
 /* Units of work are the row tiles of one chunk of channels, numbered in loop order. */

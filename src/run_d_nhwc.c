@@ -73,6 +73,18 @@ static void set_rows(nhwc_run *run, ptrdiff_t top, size_t out_rows)
     }
 }
 
+/* All channels of tiles [begin, end) of the columns of some rows, which have just been stored. */
+static void activate_columns(const nhwc_run *run, d_piece rows, size_t begin, size_t end, float *out)
+{
+    const problem *p = run->p;
+    const d_piece last = d_piece_at(&run->columns, end - 1);
+    const size_t first = d_piece_at(&run->columns, begin).begin, count = last.begin + last.count - first;
+    const bool follow = p->out.column == (ptrdiff_t)p->groups; /* then they are one row of floats */
+    out += (ptrdiff_t)first * p->out.column;
+    for (size_t row = 0; row < rows.count; row++, out += p->out.row)
+        run->kernel->activate(p->curve, out, follow ? 1 : count, follow ? count * p->groups : p->groups, p->out.column);
+}
+
 /* Tiles [begin, end) of the columns of some rows. */
 static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin, size_t end)
 {
@@ -105,7 +117,8 @@ static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin,
         }
         run_place(run, inside ? row->variant[CONV2D_INTERIOR] : NULL, row->variant[CONV2D_BOTH]);
     }
-    /* A curved activation would be applied in place here, to these columns. */
+    if (p->curve != CONV2D_NONE)
+        activate_columns(run, rows, begin, end, run->args->out + out);
 }
 
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)

@@ -135,6 +135,27 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     }
 }
 
+static void store_buffer(k_run *run, const k_position *at, const k_strip *strip, size_t floats)
+{
+    const ptrdiff_t out = at->out + strip->out_offset;
+    run->store.tile_pitch = (ptrdiff_t)floats;
+    run->store.channels = at->channels;
+    run->store.columns = strip->columns;
+    run->store.out = run->args->out + out;
+    run->store.residual = run->p->has_residual ? run->args->residual + out : NULL;
+    run->store_strip(&run->store);
+}
+
+static void activate_strip(const k_run *run, const k_position *at, const k_strip *strip)
+{
+    const problem *p = run->p;
+    float *const out = run->args->out + at->out + strip->out_offset;
+    if (p->out.column == 1)
+        run->plan->kernel->activate(p->curve, out, at->channels, strip->columns, p->out.channel);
+    else
+        run->plan->kernel->activate(p->curve, out, strip->columns, at->channels, p->out.column);
+}
+
 static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
 {
     const problem *p = run->p;
@@ -147,14 +168,10 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
                    piece_begin(block + 1, p->in_channels, blocks), direct ? out : run->buffer);
-    if (direct)
-        return;
-    run->store.tile_pitch = (ptrdiff_t)floats;
-    run->store.channels = at->channels;
-    run->store.columns = strip->columns;
-    run->store.out = out;
-    run->store.residual = p->has_residual ? run->args->residual + out_offset : NULL;
-    run->store_strip(&run->store);
+    if (!direct)
+        store_buffer(run, at, strip, floats);
+    if (p->curve != CONV2D_NONE)
+        activate_strip(run, at, strip);
 }
 
 /* The inputs [begin, end) along one axis that outputs [first, last] read. */

@@ -129,6 +129,16 @@ static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin,
     }
 }
 
+/* Up to 16 output channels from `oc` on, which have just been stored. */
+static void activate_vectors(const w_run *run, const w_position *at, size_t oc, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const size_t column = begin * run->lanes, columns = min_size(end * run->lanes, p->out_width) - column;
+    const size_t channels = min_size(at->oc_end - oc, CONV2D_OC_BLOCK);
+    run->kernel->activate(p->curve, run->args->out + at->out + (ptrdiff_t)oc * p->out.channel + column, channels,
+                          columns, p->out.channel);
+}
+
 /* All output channels of the chunk for vectors [begin, end), which are all interior, or one vector at an edge. */
 static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
 {
@@ -143,6 +153,8 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
             run->tile.activation = block + 1 < blocks ? CONV2D_NONE : p->activation;
             for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
                 run_group(run, at, oc, vector, min_size(vector + run->b->group_vectors, end));
+            if (p->curve != CONV2D_NONE && block + 1 == blocks)
+                activate_vectors(run, at, oc, begin, end);
         }
 }
 
