@@ -193,6 +193,7 @@ static void print_grammar(FILE *file)
           "  sA sAxB  stride (rows x columns)        dA dAxB  dilation, 1 is dense\n"
           "  pA pAxB pTOP,BOTTOM,LEFT,RIGHT padding  gA groups   nA batch   kA output channels\n"
           "  b  bias                                 relu   clamp:LOW:HIGH   leaky:SLOPE\n"
+          "  hswish hsigmoid sigmoid silu tanh gelu mish  the other activations\n"
           "  res  add a residual; inplace: the same, in the output's memory   xA  occurs so often in its network\n"
           "  nchw nhwc nchw-nhwc nhwc-nchw  input's and output's layout       oihw ohwi hwio  the weights' layout\n",
           file);

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "curves.h"
+
 static size_t or1(size_t value)
 {
     return value ? value : 1;
@@ -67,7 +69,7 @@ static float activate(const conv2d_desc *d, float x)
     case CONV2D_LEAKY_RELU:
         return x < 0.0f ? d->act_a * x : x;
     default:
-        return x;
+        return curve_value(d->activation, x);
     }
 }
 

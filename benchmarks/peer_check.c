@@ -22,7 +22,7 @@ static void make_absolute(float *values, size_t count)
         values[i] = fabsf(values[i]);
 }
 
-/* Runs the problem without its activation, which never enlarges a difference unless it is a steep leaky one. */
+/* Runs the problem without its activation, which enlarges a difference by its slope at most. */
 static bool sum_absolute_products(const workload *load, const conv2d_options *options, float *sums)
 {
     workload absolute = *load;
@@ -35,11 +35,17 @@ static bool sum_absolute_products(const workload *load, const conv2d_options *op
     return run;
 }
 
+/* The largest slope of the activation: 1.5 of a hard swish, 1.13 of a GELU, 1.1 of a SiLU, 1.09 of a Mish. */
+static double steepest(const conv2d_desc *d)
+{
+    return d->activation == CONV2D_LEAKY_RELU ? fabs((double)d->act_a) : d->activation >= CONV2D_HARD_SWISH ? 1.5 : 1;
+}
+
 bool peer_scale_make(peer_scale *scale, workload *load, const conv2d_options *options)
 {
     const conv2d_desc *const d = &load->desc;
     const double taps = (double)(d->in_channels / d->groups * d->kernel_height * d->kernel_width);
-    const double slope = d->activation == CONV2D_LEAKY_RELU ? fabs((double)d->act_a) : 1;
+    const double slope = steepest(d);
     scale->tolerance = 0x1p-24 * sqrt(taps + 1) * (slope > 1 ? slope : 1);
     scale->sums = allocate_floats(load->outputs);
     if (!scale->sums)

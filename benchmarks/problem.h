@@ -8,7 +8,8 @@
  *   dA  dAxB          dilation, 1 is dense                   nA    batch, instead of N
  *   pA  pAxB          padding (all; rows x columns)          kA    output channels, instead of K
  *   pT,B,L,R          padding: top, bottom, left, right      b     a bias
- *   relu  clamp:LOW:HIGH  leaky:SLOPE                              an activation
+ *   relu  clamp:LOW:HIGH  leaky:SLOPE  hswish  hsigmoid            an activation
+ *   sigmoid  silu  tanh  gelu  mish
  *   nchw nhwc         layout of input and output             res   a residual tensor is added
  *   nchw-nhwc  nhwc-nchw           that of each              inplace   the same, and it is the output's memory
  *   oihw ohwi hwio    layout of the weights                  xA    how often it occurs in its network
@@ -48,6 +49,11 @@ size_t problem_format(const problem *p, char *text, size_t size);
 const char *problem_layout_name(const conv2d_desc *desc);
 /* Reads one that ends at a comma, a blank or the text's end into desc; false, without an error, for any other text. */
 bool problem_read_layout(scan *s, conv2d_desc *desc);
+
+/* The word for an activation, without parameters: "none", "relu", "clamp", "leaky", "hswish", ... */
+const char *problem_activation_name(conv2d_activation activation);
+/* Reads such a word, which ends at a blank or the text's end; false for any other text. */
+bool problem_activation_named(const char *text, conv2d_activation *activation);
 
 /* Enough for any canonical form. */
 enum { PROBLEM_TEXT_SIZE = 256 };

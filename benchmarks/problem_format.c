@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct text_end {
     char *text;
@@ -43,24 +44,34 @@ static void append_real(text_end *end, float value)
     append(end, ":%s", digits);
 }
 
+/* In the order of conv2d_activation. */
+static const char *const activations[] = {"none",    "relu", "clamp", "leaky", "hswish", "hsigmoid",
+                                          "sigmoid", "silu", "tanh",  "gelu",  "mish"};
+
+const char *problem_activation_name(conv2d_activation activation)
+{
+    return activations[activation];
+}
+
+bool problem_activation_named(const char *text, conv2d_activation *activation)
+{
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (strlen(activations[i]) == strcspn(text, " ") &&
+            strncmp(text, activations[i], strlen(activations[i])) == 0) {
+            *activation = (conv2d_activation)i;
+            return true;
+        }
+    return false;
+}
+
 static void append_activation(text_end *end, const conv2d_desc *d)
 {
-    switch (d->activation) {
-    case CONV2D_RELU:
-        append(end, " relu");
-        break;
-    case CONV2D_CLAMP:
-        append(end, " clamp");
+    if (d->activation != CONV2D_NONE)
+        append(end, " %s", activations[d->activation]);
+    if (d->activation == CONV2D_CLAMP || d->activation == CONV2D_LEAKY_RELU)
         append_real(end, d->act_a);
+    if (d->activation == CONV2D_CLAMP)
         append_real(end, d->act_b);
-        break;
-    case CONV2D_LEAKY_RELU:
-        append(end, " leaky");
-        append_real(end, d->act_a);
-        break;
-    default: /* the grammar has no other */
-        break;
-    }
 }
 
 const char *problem_layout_name(const conv2d_desc *d)

@@ -5,7 +5,6 @@
 /* `unused`: the K family stores only, and clang warns. */
 static void emit_avx2_helpers(writer *w)
 {
-    line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
     line(w, "/* A lane's bit in a mask, and the mask as the vector that loads and blends take. */");
     block_begin(w, "HELPER __m256i lanes_of(uint32_t mask)");
     line(w, "const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);");
@@ -64,6 +63,7 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
         "/* Finishes a vector before the next one that is pinned: clang 14 otherwise moves all loads of long straight");
     line(w, " * code to its start, and spills them (D, 3x3: 12 to 450 spills a tile). */");
     line(w, "#define PIN(vector) __asm__ volatile(\"\" : \"%s\"(vector))", isa->constraint);
+    line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
     blank(w);
     if (!isa->mask_registers)
         emit_avx2_helpers(w);

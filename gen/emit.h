@@ -28,6 +28,10 @@ typedef void vector_name(int index, const void *context, char *name, size_t size
 void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name,
                      const void *context);
 
+/* A file with the function that applies the curved activations, those of activation.h, to outputs in place. */
+void emit_activate(writer *w, const isa_row *isa, const char *file);
+void activate_name(const isa_row *isa, char *name, size_t size);
+
 /* Declarations of every tile, the tile rows, and the dispatch rows. */
 void emit_table(writer *w);
 

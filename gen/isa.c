@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "spec.h"
 
+const isa_row isa_scalar = {
+    .name = "scalar",
+    .level = "CONV2D_ISA_SCALAR",
+    .vector = "float",
+    .lanes = 1,
+    .registers = 16,
+};
+
 const isa_row isa_avx2 = {
     .name = "avx2",
     .level = "CONV2D_ISA_AVX2",

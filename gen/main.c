@@ -2,7 +2,7 @@
 /*
  * convgen: writes the kernels of libconv2d.
  *
- *   convgen DIRECTORY        kernels.h, kernels_<family>_<isa>.c and kernel_table.c
+ *   convgen DIRECTORY        kernels.h, kernels_<family>_<isa>.c, activate_<isa>.c and kernel_table.c
  *   convgen --kernel NAME    one tile's function to stdout
  */
 #include <stdlib.h>
@@ -82,6 +82,9 @@ static void close_output(writer *w, const char *name)
     }
 }
 
+static const isa_row *const activated[] = {&isa_scalar, &isa_avx2, &isa_avx512};
+static const size_t activated_count = sizeof activated / sizeof activated[0];
+
 static void write_header(const char *directory)
 {
     writer w = open_output(directory, "kernels.h");
@@ -97,6 +100,12 @@ static void write_header(const char *directory)
             store_name(tile_sets[i].isa, "nhwc", nhwc, sizeof nhwc);
             line(&w, "conv2d_store_fn %s, %s;", nchw, nhwc);
         }
+    }
+    for (size_t i = 0; i < activated_count; i++) {
+        char name[SPEC_NAME_SIZE];
+        activate_name(activated[i], name, sizeof name);
+        if (activated[i]->lanes > 1) /* kernel.h has the scalar ones */
+            line(&w, "conv2d_activate_fn %s;", name);
     }
     line(&w, "#endif");
     close_output(&w, "kernels.h");
@@ -118,6 +127,19 @@ static void write_set(const char *directory, const tile_set *set)
     close_output(&w, file);
 }
 
+static void write_activate(const char *directory, const isa_row *isa)
+{
+    char file[64];
+    snprintf(file, sizeof file, "activate_%s.c", isa->name);
+    writer w = open_output(directory, file);
+    if (isa->lanes > 1)
+        line(&w, "#ifdef __x86_64__");
+    emit_activate(&w, isa, file);
+    if (isa->lanes > 1)
+        line(&w, "#endif");
+    close_output(&w, file);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--kernel") == 0)
@@ -129,6 +151,8 @@ int main(int argc, char **argv)
     write_header(argv[1]);
     for (size_t i = 0; i < tile_set_count; i++)
         write_set(argv[1], &tile_sets[i]);
+    for (size_t i = 0; i < activated_count; i++)
+        write_activate(argv[1], activated[i]);
     writer table = open_output(argv[1], "kernel_table.c");
     emit_table(&table);
     close_output(&table, "kernel_table.c");

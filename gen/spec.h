@@ -74,7 +74,7 @@ typedef struct budget {
 } budget;
 
 /* isa_avx512_half: AVX-512 instructions on 256-bit vectors, for D's narrow maps. */
-extern const isa_row isa_avx2, isa_avx512, isa_avx512_half;
+extern const isa_row isa_scalar, isa_avx2, isa_avx512, isa_avx512_half;
 extern const family_row families[];
 extern const tile_set tile_sets[];
 extern const size_t tile_set_count;

@@ -42,14 +42,32 @@ static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
     block_end_with(w, ";");
 }
 
+/* tile_index__<isa>_<family> */
+static void index_name(const tile_set *set, char *name, size_t size)
+{
+    snprintf(name, size, "tile_index__%s_%s", set->isa->name, families[set->family].file);
+}
+
+static void emit_tile_index(writer *w, const tile_set *set)
+{
+    char name[SPEC_NAME_SIZE];
+    index_name(set, name, sizeof name);
+    block_begin(w, "static const conv2d_tile_index %s =", name);
+    for (size_t i = 0; i < set->tile_count; i++)
+        line(w, "[%d][%d] = %zu,", set->tiles[i].channels, set->tiles[i].columns, i + 1);
+    block_end_with(w, ";");
+}
+
 static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps, const tile_row *tile)
 {
     const spec s = interior_spec(set, taps, tile);
     const budget b = spec_budget(&s);
-    char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE];
+    char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], index[SPEC_NAME_SIZE], activate[SPEC_NAME_SIZE];
     char nchw[SPEC_NAME_SIZE] = "NULL", nhwc[SPEC_NAME_SIZE] = "NULL";
     spec_name(&s, name, sizeof name);
     tiles_name(set, taps, tiles, sizeof tiles);
+    index_name(set, index, sizeof index);
+    activate_name(set->isa, activate, sizeof activate);
     if (set->family == FAMILY_K) {
         store_name(set->isa, "nchw", nchw, sizeof nchw);
         store_name(set->isa, "nhwc", nhwc, sizeof nhwc);
@@ -61,8 +79,9 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     line(w, ".kernel_width = %d, .stride_w = %d,", taps->kernel_width, taps->stride);
     line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);
     line(w, ".registers = %d, .fmas = %d, .loads = %d,", budget_registers(&b), b.fmas, b.loads);
-    line(w, ".tiles = %s, .tile_count = %zu,", tiles, set->tile_count);
+    line(w, ".tiles = %s, .tile_index = %s,", tiles, index);
     line(w, ".store_nchw = %s, .store_nhwc = %s,", nchw, nhwc);
+    line(w, ".activate = %s,", activate);
     block_end_with(w, ",");
 }
 
@@ -72,15 +91,18 @@ void emit_table(writer *w)
     line(w, "#include \"kernels.h\"");
     blank(w);
     line(w, "#ifdef __x86_64__");
-    for (size_t i = 0; i < tile_set_count; i++)
+    for (size_t i = 0; i < tile_set_count; i++) {
+        emit_tile_index(w, &tile_sets[i]);
         for (size_t t = 0; t < tile_sets[i].tap_count; t++)
             emit_tile_rows(w, &tile_sets[i], &tile_sets[i].taps[t]);
+    }
     line(w, "#endif");
     blank(w);
     line(w, "/* The reference runs everything, so every problem has a kernel. */");
     block_begin(w, "const conv2d_kernel conv2d_kernels[] =");
     line(w, "{.name = \"conv2d_f32_reference__scalar\", .family = CONV2D_FAMILY_REFERENCE,");
-    line(w, " .isa = CONV2D_ISA_SCALAR, .lanes = 1, .tile_channels = 1, .tile_columns = 1, .fmas = 1, .loads = 2},");
+    line(w, " .isa = CONV2D_ISA_SCALAR, .lanes = 1, .tile_channels = 1, .tile_columns = 1, .fmas = 1, .loads = 2,");
+    line(w, " .activate = conv2d_activate__scalar},");
     line(w, "#ifdef __x86_64__");
     for (size_t i = 0; i < tile_set_count; i++)
         for (size_t t = 0; t < tile_sets[i].tap_count; t++)

@@ -41,7 +41,7 @@ typedef enum conv2d_status {
     CONV2D_INVALID,         /* a descriptor field has no meaning (groups that do not divide, kernel of size 0, ...) */
     CONV2D_EMPTY_OUTPUT,    /* the dilated kernel is larger than the padded input */
     CONV2D_OVERFLOW,        /* a tensor of more than PTRDIFF_MAX bytes, or an extent, with padding, above 2^31 - 1 */
-    CONV2D_UNSUPPORTED,     /* meaningful, but not built in this version */
+    CONV2D_UNSUPPORTED,     /* meaningful, but not built: nothing of the kind is left in this version */
     CONV2D_UNKNOWN_KERNEL,  /* options->kernel names no kernel of this build */
     CONV2D_KERNEL_MISMATCH, /* the forced kernel cannot run this problem, or not on this CPU */
     CONV2D_NO_MEMORY,       /* conv2d_f32 or conv2d_pool_create could not allocate */
@@ -59,19 +59,20 @@ typedef enum conv2d_weights_layout {
     CONV2D_HWIO      /* [kernel row][kernel column][in_channel / groups][out_channel] */
 } conv2d_weights_layout;
 
-/* Applied to the finished sum x.  A NaN stays a NaN in all of them. */
+/* Applied to the finished sum x.  A NaN stays a NaN in all of them.  From HARD_SWISH on they have no parameters, and
+ * give the same bits on every CPU; docs/contract.md has their errors and the order of operations. */
 typedef enum conv2d_activation {
     CONV2D_NONE = 0,
-    CONV2D_RELU,       /* 0 > x ? 0 : x */
-    CONV2D_CLAMP,      /* y = act_a > x ? act_a : x;  act_b < y ? act_b : y */
-    CONV2D_LEAKY_RELU, /* x < 0 ? act_a * x : x */
-    CONV2D_HARD_SWISH, /* from here on: not built yet, refused with CONV2D_UNSUPPORTED */
-    CONV2D_HARD_SIGMOID,
-    CONV2D_SIGMOID,
-    CONV2D_SILU,
+    CONV2D_RELU,         /* 0 > x ? 0 : x */
+    CONV2D_CLAMP,        /* y = act_a > x ? act_a : x;  act_b < y ? act_b : y */
+    CONV2D_LEAKY_RELU,   /* x < 0 ? act_a * x : x */
+    CONV2D_HARD_SWISH,   /* x * hard_sigmoid(x) */
+    CONV2D_HARD_SIGMOID, /* max(0, min(6, x + 3)) / 6, as in PyTorch (ONNX: alpha 1/6, beta 1/2) */
+    CONV2D_SIGMOID,      /* 1 / (1 + e^-x) */
+    CONV2D_SILU,         /* x * sigmoid(x) */
     CONV2D_TANH,
-    CONV2D_GELU,
-    CONV2D_MISH
+    CONV2D_GELU, /* x * (1 + erf(x / sqrt(2))) / 2, the exact one */
+    CONV2D_MISH  /* x * tanh(ln(1 + e^x)) */
 } conv2d_activation;
 
 /* What to compute.  Zero-initialise, then set what differs; where noted, 0 means the default. */
@@ -94,7 +95,7 @@ typedef struct conv2d_desc {
     const float *residual; /* added to the sums before the activation, laid out and pitched as the output; or NULL.  A
                             * plan keeps only whether there is one: each run has its own */
     conv2d_activation activation;
-    float act_a, act_b; /* the activation's parameters; clamp needs act_a <= act_b */
+    float act_a, act_b; /* the parameters of clamp, which needs act_a <= act_b, and leaky_relu */
 } conv2d_desc;
 
 /* The instruction sets, each containing those before it. */

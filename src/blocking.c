@@ -28,10 +28,8 @@ bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel)
     const size_t vectors = divide_up(p->out_width, kernel->lanes), most = 8;
     if (p->out_channels > most || vectors < 2 || vectors > MAX_EDGE_VECTORS || p->kernel_width < 2)
         return false;
-    tile_grid grid;
-    fill_grid(&grid, kernel);
     for (size_t oc = 0; oc < p->out_channels;) {
-        const size_t channels = widest_edge(&grid, p->out_channels - oc, vectors);
+        const size_t channels = widest_edge(kernel, p->out_channels - oc, vectors);
         if (channels == 0)
             return false;
         oc += channels;
@@ -42,13 +40,11 @@ bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel)
 /* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use. */
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
 {
-    tile_grid grid;
-    fill_grid(&grid, kernel);
     size_t vectors = p->out_channels < CONV2D_OC_BLOCK ? 1 : kernel->tile_columns;
     for (size_t left = p->out_channels % CONV2D_OC_BLOCK; left > 0;) {
-        const size_t channels = widest_channels(&grid, left, kernel->tile_channels);
-        for (size_t width = MAX_TILE_COLUMNS; width > vectors; width--)
-            if (grid.tile[channels][width])
+        const size_t channels = widest_channels(kernel, left, kernel->tile_channels);
+        for (size_t width = CONV2D_MAX_TILE_COLUMNS; width > vectors; width--)
+            if (has_tile(kernel, channels, width))
                 vectors = width;
         left -= channels;
     }

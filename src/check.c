@@ -49,8 +49,6 @@ static void check_enums(checker *c, const conv2d_desc *d)
            "act_a, act_b: clamp needs act_a <= act_b");
     refuse(c, d->activation == CONV2D_LEAKY_RELU && d->act_a != d->act_a, CONV2D_INVALID,
            "act_a: the slope of leaky_relu is NaN");
-    refuse(c, d->activation > CONV2D_LEAKY_RELU, CONV2D_UNSUPPORTED,
-           "activation: only none, relu, clamp and leaky_relu are built in this version");
 }
 
 static void check_channels(checker *c, const conv2d_desc *d, problem *p)
@@ -192,6 +190,10 @@ static void set_activation(const conv2d_desc *d, problem *p)
         p->activation = CONV2D_CLAMP;
         p->act_a = 0.0f;
         p->act_b = __builtin_inff();
+    }
+    if (d->activation > CONV2D_LEAKY_RELU) {
+        p->activation = CONV2D_NONE;
+        p->curve = d->activation;
     }
 }
 

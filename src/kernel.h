@@ -102,6 +102,10 @@ typedef struct conv2d_tile_row {
     conv2d_tile_fn *variant[8];
 } conv2d_tile_row;
 
+enum { CONV2D_MAX_TILE_CHANNELS = 16, CONV2D_MAX_TILE_COLUMNS = 14 };
+/* For each size of a tile 1 + its place among a kernel's tiles, or 0. */
+typedef uint8_t conv2d_tile_index[CONV2D_MAX_TILE_CHANNELS + 1][CONV2D_MAX_TILE_COLUMNS + 1];
+
 /* Stores K's sums, [column][channel], as rows of an NCHW output or as pixels of an NHWC output: the residual, if there
  * is one, is added, the activation applied. */
 typedef struct conv2d_tile_store {
@@ -116,6 +120,12 @@ typedef struct conv2d_tile_store {
 } conv2d_tile_store;
 typedef void conv2d_store_fn(const conv2d_tile_store *store);
 
+/* Applies an activation from CONV2D_HARD_SWISH on, in place, to `rows` rows of `columns` floats. */
+typedef void conv2d_activate_fn(conv2d_activation activation, float *out, size_t rows, size_t columns,
+                                ptrdiff_t row_pitch);
+/* reference.c; and the two generated ones that it chooses from. */
+conv2d_activate_fn conv2d_activate__scalar, conv2d_activate__scalar_portable, conv2d_activate__scalar_fma;
+
 /* A row of the dispatch table. */
 typedef struct conv2d_kernel {
     const char *name;
@@ -128,9 +138,10 @@ typedef struct conv2d_kernel {
     uint8_t tile_channels; /* the main tile, in the units of its tile row */
     uint8_t tile_columns;
     uint8_t registers, fmas, loads; /* of the main tile: vector registers; vector instructions per tap */
-    uint8_t tile_count;
-    const conv2d_tile_row *tiles;             /* the main tile and those for remainders */
+    const conv2d_tile_row *tiles;   /* the main tile and those for remainders */
+    const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
     conv2d_store_fn *store_nchw, *store_nhwc; /* K */
+    conv2d_activate_fn *activate;
 } conv2d_kernel;
 
 extern const conv2d_kernel conv2d_kernels[];

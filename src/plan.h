@@ -21,7 +21,8 @@ typedef struct problem {
     size_t pad_top, pad_left;
     pitches in, out;
     conv2d_weights_layout weights_layout;
-    conv2d_activation activation; /* RELU has become CLAMP to [0, infinity] */
+    conv2d_activation activation; /* what tiles apply: NONE, CLAMP (RELU, too, is one, to [0, infinity]), LEAKY_RELU */
+    conv2d_activation curve;      /* any other, applied to stored outputs by the kernel's `activate`; or NONE */
     float act_a, act_b;
     bool has_bias, has_residual, empty;
 } problem;

@@ -81,13 +81,11 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 /* Rows of few channels, each in one masked tile: masked loads take two cycles. */
 static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    tile_grid grid;
-    fill_grid(&grid, kernel);
     const size_t vectors = divide_up(p->out_width, kernel->lanes);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     double cycles = 0;
     for (size_t oc = 0; oc < p->out_channels;) {
-        const size_t channels = widest_edge(&grid, p->out_channels - oc, vectors);
+        const size_t channels = widest_edge(kernel, p->out_channels - oc, vectors);
         const double loads = 2 * (double)vectors + 0.5 * (double)channels;
         cycles += taps * tap_cycles((double)(channels * vectors), loads, kernel) +
                   (double)p->out_height * (40 + 2.5 * (double)(channels * vectors));
@@ -100,8 +98,6 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     if (conv2d_whole_rows(p, kernel))
         return w_row_cycles(p, kernel);
-    tile_grid grid;
-    fill_grid(&grid, kernel);
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     const size_t group = min_size(conv2d_group_vectors(p, kernel), divide_up(p->out_width, kernel->lanes));
@@ -113,8 +109,8 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
         /* Whole blocks of 16 channels are alike. */
         const size_t repeat = in_block == CONV2D_OC_BLOCK ? p->out_channels / CONV2D_OC_BLOCK : 1;
         for (size_t done = 0; done < in_block;) {
-            const size_t channels = widest_channels(&grid, in_block - done, kernel->tile_channels);
-            const size_t width = widest_columns(&grid, channels, group);
+            const size_t channels = widest_channels(kernel, in_block - done, kernel->tile_channels);
+            const size_t width = widest_columns(kernel, channels, group);
             const double tiles = (double)repeat * vectors / (double)width;
             row += tiles * w_tile_cycles(p, kernel, channels, width);
             ends += tiles * (start + 2.5 * (double)(channels * width));

@@ -57,12 +57,27 @@ static row_fn *choose_row(void)
 {
     return conv2d_cpu()->fma ? row_fma : row_portable;
 }
+
+static conv2d_activate_fn *choose_activate(void)
+{
+    return conv2d_cpu()->fma ? conv2d_activate__scalar_fma : conv2d_activate__scalar_portable;
+}
 #else
 static row_fn *choose_row(void)
 {
     return row_portable;
 }
+
+static conv2d_activate_fn *choose_activate(void)
+{
+    return conv2d_activate__scalar_portable;
+}
 #endif
+
+void conv2d_activate__scalar(conv2d_activation activation, float *out, size_t rows, size_t columns, ptrdiff_t row_pitch)
+{
+    choose_activate()(activation, out, rows, columns, row_pitch);
+}
 
 void conv2d_run_reference(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
@@ -80,5 +95,7 @@ void conv2d_run_reference(const ready_plan *plan, const conv2d_args *args, size_
             (ptrdiff_t)image * p->out.image + (ptrdiff_t)channel * p->out.channel + (ptrdiff_t)row * p->out.row;
         compute(p, in, packed_weights(p, args->packed, group, oc), *packed_bias(p, args->packed, group, oc), row,
                 p->has_residual ? args->residual + at : NULL, args->out + at);
+        if (p->curve != CONV2D_NONE)
+            plan->kernel->activate(p->curve, args->out + at, p->out_width, 1, p->out.column);
     }
 }

@@ -22,7 +22,7 @@ enum { MAX_SPANS = 5 };
 typedef struct d_run {
     const problem *p;
     const conv2d_args *args;
-    tile_grid grid;
+    const conv2d_kernel *kernel;
     d_spread rows;
     size_t lanes, span_count;
     d_span spans[MAX_SPANS];
@@ -55,7 +55,7 @@ static void set_span(const d_run *run, d_span *span, size_t column)
     span->inside = bits(-first, (ptrdiff_t)p->in_width - first);
     span->variant =
         (first < 0 ? CONV2D_LEFT : 0) | (wanted < run->lanes || last >= (ptrdiff_t)p->in_width ? CONV2D_RIGHT : 0);
-    if (run->grid.tile[1][1]->variant[CONV2D_BOTH | CONV2D_HALF] && wanted <= run->lanes / 2 &&
+    if (tile_of(run->kernel, 1, 1)->variant[CONV2D_BOTH | CONV2D_HALF] && wanted <= run->lanes / 2 &&
         (span->variant & CONV2D_RIGHT))
         span->variant |= CONV2D_HALF;
     for (size_t tap = 0; tap < p->kernel_width; tap++) {
@@ -113,7 +113,7 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
         run->tile.store_mask = span->store_mask;
         run->tile.inside = span->inside;
         run->tile.words = span->words;
-        run->grid.tile[rows][1]->variant[span->variant](&run->tile);
+        tile_of(run->kernel, rows, 1)->variant[span->variant](&run->tile);
     }
 }
 
@@ -130,17 +130,27 @@ static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t 
     run->tile.kernel_rows = valid.end - valid.begin;
     out += (ptrdiff_t)row * p->out.row;
     for (size_t column = 0; column < p->out_width;) {
-        const size_t vectors = widest_columns(&run->grid, 1, divide_up(p->out_width - column, run->lanes));
+        const size_t vectors = widest_columns(run->kernel, 1, divide_up(p->out_width - column, run->lanes));
         run->tile.column = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
         run->tile.in = in + run->tile.column;
         run->tile.out = run->args->out + out + (ptrdiff_t)column;
         if (p->has_residual)
             run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
         run->tile.inside = bits(0, (ptrdiff_t)min_size(p->out_width - column, vectors * run->lanes));
-        run->grid.tile[1][vectors]->variant[CONV2D_BOTH](&run->tile);
+        tile_of(run->kernel, 1, vectors)->variant[CONV2D_BOTH](&run->tile);
         column += vectors * run->lanes;
     }
     run->tile.weights = weights;
+}
+
+/* The channels of a chunk in some rows, which have just been stored. */
+static void activate_rows(const d_run *run, const d_chunk *at, d_piece rows, ptrdiff_t out)
+{
+    const problem *p = run->p;
+    const bool follow = p->out.row == (ptrdiff_t)p->out_width; /* then they are one row */
+    for (size_t row = rows.begin; row < rows.begin + rows.count; row += follow ? rows.count : 1)
+        run->kernel->activate(p->curve, run->args->out + out + (ptrdiff_t)row * p->out.row, at->count,
+                              follow ? rows.count * p->out_width : p->out_width, p->out.channel);
 }
 
 /* Tiles [begin, end) of rows, for one chunk of channels. */
@@ -158,8 +168,9 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
             run_spans(run, at, rows.begin, rows.count, out);
         else
             run_looped_row(run, at, rows.begin, out);
+        if (p->curve != CONV2D_NONE)
+            activate_rows(run, at, rows, out);
     }
-    /* A curved activation would be applied in place here, to `count` channels of these rows. */
 }
 
 /* Units of work are the row tiles of one chunk of channels, numbered in loop order. */
@@ -187,9 +198,8 @@ static void run_units(d_run *run, size_t chunk_channels, share units)
 static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
-    d_run run = {.p = p, .args = args, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
-    fill_grid(&run.grid, plan->kernel);
-    run.rows = d_spread_rows(&run.grid, p->out_height);
+    d_run run = {.p = p, .args = args, .kernel = plan->kernel, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
+    run.rows = d_spread_rows(plan->kernel, p->out_height);
     run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
     run.tile.out_row_pitch = p->out.row;

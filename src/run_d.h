@@ -9,8 +9,8 @@
 
 /* Outputs along an axis, spread over the tile sizes there are: as many of the largest as fit, then smaller ones. */
 typedef struct d_spread {
-    size_t largest, full, pieces;                              /* pieces: the full ones and those of the rest */
-    size_t begin[MAX_TILE_CHANNELS], count[MAX_TILE_CHANNELS]; /* of the rest */
+    size_t largest, full, pieces; /* pieces: the full ones and those of the rest */
+    size_t begin[CONV2D_MAX_TILE_CHANNELS], count[CONV2D_MAX_TILE_CHANNELS]; /* of the rest */
 } d_spread;
 
 typedef struct d_piece {
@@ -18,9 +18,9 @@ typedef struct d_piece {
 } d_piece;
 
 /* has[n]: there is a tile of n. */
-static inline d_spread d_spread_over(const bool has[MAX_TILE_CHANNELS + 1], size_t extent)
+static inline d_spread d_spread_over(const bool has[CONV2D_MAX_TILE_CHANNELS + 1], size_t extent)
 {
-    d_spread s = {.largest = MAX_TILE_CHANNELS};
+    d_spread s = {.largest = CONV2D_MAX_TILE_CHANNELS};
     while (!has[s.largest])
         s.largest--;
     s.pieces = s.full = extent / s.largest;
@@ -35,11 +35,11 @@ static inline d_spread d_spread_over(const bool has[MAX_TILE_CHANNELS + 1], size
     return s;
 }
 
-static inline d_spread d_spread_rows(const tile_grid *grid, size_t rows)
+static inline d_spread d_spread_rows(const conv2d_kernel *kernel, size_t rows)
 {
-    bool has[MAX_TILE_CHANNELS + 1];
-    for (size_t n = 0; n <= MAX_TILE_CHANNELS; n++)
-        has[n] = grid->tile[n][1] != NULL;
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1];
+    for (size_t n = 0; n <= CONV2D_MAX_TILE_CHANNELS; n++)
+        has[n] = has_tile(kernel, n, 1);
     return d_spread_over(has, rows);
 }
 

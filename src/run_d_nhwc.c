@@ -9,17 +9,16 @@ typedef struct nhwc_run {
     const problem *p;
     const conv2d_args *args;
     const conv2d_kernel *kernel;
-    tile_grid grid;
     d_spread rows, columns;
     size_t lanes;
     conv2d_tile tile;
 } nhwc_run;
 
-static d_spread spread_columns(const tile_grid *grid, size_t columns)
+static d_spread spread_columns(const conv2d_kernel *kernel, size_t columns)
 {
-    bool has[MAX_TILE_CHANNELS + 1] = {false};
-    for (size_t n = 1; n <= MAX_TILE_COLUMNS; n++)
-        has[n] = grid->tile[1][n] != NULL;
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
+    for (size_t n = 1; n <= CONV2D_MAX_TILE_COLUMNS; n++)
+        has[n] = has_tile(kernel, 1, n);
     return d_spread_over(has, columns);
 }
 
@@ -74,6 +73,18 @@ static void set_rows(nhwc_run *run, ptrdiff_t top, size_t out_rows)
     }
 }
 
+/* All channels of tiles [begin, end) of the columns of some rows, which have just been stored. */
+static void activate_columns(const nhwc_run *run, d_piece rows, size_t begin, size_t end, float *out)
+{
+    const problem *p = run->p;
+    const d_piece last = d_piece_at(&run->columns, end - 1);
+    const size_t first = d_piece_at(&run->columns, begin).begin, count = last.begin + last.count - first;
+    const bool follow = p->out.column == (ptrdiff_t)p->groups; /* then they are one row of floats */
+    out += (ptrdiff_t)first * p->out.column;
+    for (size_t row = 0; row < rows.count; row++, out += p->out.row)
+        run->kernel->activate(p->curve, out, follow ? 1 : count, follow ? count * p->groups : p->groups, p->out.column);
+}
+
 /* Tiles [begin, end) of the columns of some rows. */
 static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin, size_t end)
 {
@@ -90,7 +101,7 @@ static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin,
     run->tile.weights = packed_weights(p, run->args->packed, 0, 0) + skipped * p->kernel_width * CONV2D_OC_BLOCK;
     for (size_t i = begin; i < end; i += run->tile.vectors) {
         const d_piece columns = d_piece_at(&run->columns, i);
-        const conv2d_tile_row *row = run->grid.tile[rows.count][columns.count];
+        const conv2d_tile_row *row = tile_of(run->kernel, rows.count, columns.count);
         const bool inside = !looped && inner(run, columns);
         run->tile.column = (ptrdiff_t)(columns.begin * p->stride_w) - (ptrdiff_t)p->pad_left;
         run->tile.in = in + run->tile.column * p->in.column;
@@ -106,16 +117,16 @@ static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin,
         }
         run_place(run, inside ? row->variant[CONV2D_INTERIOR] : NULL, row->variant[CONV2D_BOTH]);
     }
-    /* A curved activation would be applied in place here, to these columns. */
+    if (p->curve != CONV2D_NONE)
+        activate_columns(run, rows, begin, end, run->args->out + out);
 }
 
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     nhwc_run run = {.p = p, .args = args, .kernel = plan->kernel, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
-    fill_grid(&run.grid, plan->kernel);
-    run.rows = d_spread_rows(&run.grid, p->out_height);
-    run.columns = spread_columns(&run.grid, p->out_width);
+    run.rows = d_spread_rows(plan->kernel, p->out_height);
+    run.columns = spread_columns(plan->kernel, p->out_width);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);
     run.tile.weights_skip = (ptrdiff_t)packed_block_size(p);
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;

@@ -23,12 +23,11 @@ typedef struct k_run {
     float *workspace;
     const float *pixels; /* row 0, column 0 of the image's group, there */
     size_t per_row;      /* column tiles */
-    tile_grid grid;
     conv2d_tile tile;
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
-    bool direct; /* whole vectors of channels go straight to the output */
-    _Alignas(64) float buffer[STRIP_COLUMNS * MAX_CHANNELS];
+    float *buffer; /* STRIP_COLUMNS x MAX_CHANNELS */
+    bool direct;   /* whole vectors of channels go straight to the output */
 } k_run;
 
 /* The image, group and output channels at hand. */
@@ -131,9 +130,30 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
-        run->grid.tile[at->vectors][piece->columns]->variant[piece->sides](&run->tile);
+        tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
     }
+}
+
+static void store_buffer(k_run *run, const k_position *at, const k_strip *strip, size_t floats)
+{
+    const ptrdiff_t out = at->out + strip->out_offset;
+    run->store.tile_pitch = (ptrdiff_t)floats;
+    run->store.channels = at->channels;
+    run->store.columns = strip->columns;
+    run->store.out = run->args->out + out;
+    run->store.residual = run->p->has_residual ? run->args->residual + out : NULL;
+    run->store_strip(&run->store);
+}
+
+static void activate_strip(const k_run *run, const k_position *at, const k_strip *strip)
+{
+    const problem *p = run->p;
+    float *const out = run->args->out + at->out + strip->out_offset;
+    if (p->out.column == 1)
+        run->plan->kernel->activate(p->curve, out, at->channels, strip->columns, p->out.channel);
+    else
+        run->plan->kernel->activate(p->curve, out, strip->columns, at->channels, p->out.column);
 }
 
 static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
@@ -148,14 +168,10 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
                    piece_begin(block + 1, p->in_channels, blocks), direct ? out : run->buffer);
-    if (direct)
-        return;
-    run->store.tile_pitch = (ptrdiff_t)floats;
-    run->store.channels = at->channels;
-    run->store.columns = strip->columns;
-    run->store.out = out;
-    run->store.residual = p->has_residual ? run->args->residual + out_offset : NULL;
-    run->store_strip(&run->store);
+    if (!direct)
+        store_buffer(run, at, strip, floats);
+    if (p->curve != CONV2D_NONE)
+        activate_strip(run, at, strip);
 }
 
 /* The inputs [begin, end) along one axis that outputs [first, last] read. */
@@ -249,16 +265,19 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     const conv2d_kernel *kernel = plan->kernel;
     const size_t most = (size_t)kernel->tile_channels * kernel->lanes;
     const bool nhwc = p->out.channel == 1;
+    _Alignas(64) float buffer[STRIP_COLUMNS * MAX_CHANNELS]; /* not in k_run, which is zeroed: 8 KiB, some 100 ns */
     k_run run = {
         .plan = plan,
         .p = p,
         .args = args,
+        .buffer = buffer,
         .in = p->in,
         .filling = SIZE_MAX,
         .per_row = plan->blocking.tiles_per_row,
         .tile = common_tile(p),
         .store =
             {
+                .tile = buffer,
                 .out_pitch = nhwc ? p->out.column : p->out.channel,
                 .activation = p->activation,
                 .act_a = p->act_a,
@@ -267,13 +286,11 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .store_strip = nhwc ? kernel->store_nhwc : kernel->store_nchw,
         .direct = nhwc && p->activation == CONV2D_NONE && !p->has_residual,
     };
-    fill_grid(&run.grid, kernel);
     if (plan->blocking.scratch_column) {
         run.workspace = args->workspace + part * plan->blocking.workspace;
         run.in.row = plan->blocking.scratch_row;
         run.in.column = plan->blocking.scratch_column;
     }
-    run.store.tile = run.buffer;
     run.tile.in_channel_pitch = run.in.channel;
     run.tile.in_row_pitch = run.in.row * (ptrdiff_t)p->dilation_h;
     run.tile.column_step = (ptrdiff_t)p->stride_w;

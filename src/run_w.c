@@ -32,7 +32,7 @@ typedef struct w_run {
     const problem *p;
     const blocking *b;
     const conv2d_args *args;
-    tile_grid grid;
+    const conv2d_kernel *kernel;
     size_t lanes, main_channels, vectors;
     float *scratch;    /* NULL: read the input in place */
     size_t scratch_of; /* which (image, group, row tile) it holds */
@@ -105,8 +105,8 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channe
     run->tile.bias = packed_bias(p, run->args->packed, at->group, oc);
     const ptrdiff_t out = at->out + (ptrdiff_t)oc * p->out.channel;
     for (size_t vector = begin; vector < end;) {
-        const size_t width = run->b->whole_rows ? end : widest_columns(&run->grid, channels, end - vector);
-        const conv2d_tile_row *row = run->grid.tile[channels][width];
+        const size_t width = run->b->whole_rows ? end : widest_columns(run->kernel, channels, end - vector);
+        const conv2d_tile_row *row = tile_of(run->kernel, channels, width);
         run->tile.in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch + vector * run->lanes;
         run->tile.out = run->args->out + out + (ptrdiff_t)(vector * run->lanes);
         if (p->has_residual)
@@ -122,11 +122,21 @@ static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin,
 {
     const size_t last = min_size(at->oc_end, oc + CONV2D_OC_BLOCK);
     while (oc < last) {
-        const size_t channels = at->edge ? widest_edge(&run->grid, last - oc, end - begin)
-                                         : widest_channels(&run->grid, last - oc, run->main_channels);
+        const size_t channels = at->edge ? widest_edge(run->kernel, last - oc, end - begin)
+                                         : widest_channels(run->kernel, last - oc, run->main_channels);
         run_tiles(run, at, oc, channels, begin, end);
         oc += channels;
     }
+}
+
+/* Up to 16 output channels from `oc` on, which have just been stored. */
+static void activate_vectors(const w_run *run, const w_position *at, size_t oc, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const size_t column = begin * run->lanes, columns = min_size(end * run->lanes, p->out_width) - column;
+    const size_t channels = min_size(at->oc_end - oc, CONV2D_OC_BLOCK);
+    run->kernel->activate(p->curve, run->args->out + at->out + (ptrdiff_t)oc * p->out.channel + column, channels,
+                          columns, p->out.channel);
 }
 
 /* All output channels of the chunk for vectors [begin, end), which are all interior, or one vector at an edge. */
@@ -143,6 +153,8 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
             run->tile.activation = block + 1 < blocks ? CONV2D_NONE : p->activation;
             for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
                 run_group(run, at, oc, vector, min_size(vector + run->b->group_vectors, end));
+            if (p->curve != CONV2D_NONE && block + 1 == blocks)
+                activate_vectors(run, at, oc, begin, end);
         }
 }
 
@@ -299,6 +311,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .p = p,
         .b = &plan->blocking,
         .args = args,
+        .kernel = plan->kernel,
         .lanes = plan->kernel->lanes,
         .main_channels = plan->kernel->tile_channels,
         .vectors = divide_up(p->out_width, plan->kernel->lanes),
@@ -306,7 +319,6 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .tile = common_tile(p),
     };
     const bool in_place = run.b->scratch_row == 0;
-    fill_grid(&run.grid, plan->kernel);
     find_tap_columns(&run);
     run.scratch = in_place ? NULL : args->workspace + part * conv2d_workspace_per_part(plan);
     run.tile.in_channel_pitch = in_place ? p->in.channel : run.b->scratch_channel;

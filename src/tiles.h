@@ -6,42 +6,42 @@
 #include "plan.h"
 
 /* Edge tiles need a mask register for each vector. */
-enum { MAX_TILE_CHANNELS = 16, MAX_TILE_COLUMNS = 14, MAX_EDGE_VECTORS = 6 };
+enum { MAX_EDGE_VECTORS = 6 };
 
-typedef struct tile_grid {
-    const conv2d_tile_row *tile[MAX_TILE_CHANNELS + 1][MAX_TILE_COLUMNS + 1];
-} tile_grid;
-
-static inline void fill_grid(tile_grid *grid, const conv2d_kernel *kernel)
+static inline bool has_tile(const conv2d_kernel *kernel, size_t channels, size_t columns)
 {
-    *grid = (tile_grid){0};
-    for (size_t i = 0; i < kernel->tile_count; i++)
-        grid->tile[kernel->tiles[i].channels][kernel->tiles[i].columns] = &kernel->tiles[i];
+    return kernel->tile_index[channels][columns] != 0;
+}
+
+static inline const conv2d_tile_row *tile_of(const conv2d_kernel *kernel, size_t channels, size_t columns)
+{
+    return &kernel->tiles[kernel->tile_index[channels][columns] - 1];
 }
 
 /* The largest number of channels, at most `limit` and at most `most`, for which the kernel has a tile. */
-static inline size_t widest_channels(const tile_grid *grid, size_t limit, size_t most)
+static inline size_t widest_channels(const conv2d_kernel *kernel, size_t limit, size_t most)
 {
     size_t channels = min_size(limit, most);
-    while (channels > 1 && !grid->tile[channels][1])
+    while (channels > 1 && !has_tile(kernel, channels, 1))
         channels--;
     return channels;
 }
 
 /* The same for edge tiles so many vectors of columns wide; 0 if there is none. */
-static inline size_t widest_edge(const tile_grid *grid, size_t limit, size_t vectors)
+static inline size_t widest_edge(const conv2d_kernel *kernel, size_t limit, size_t vectors)
 {
-    size_t channels = min_size(limit, MAX_TILE_CHANNELS);
-    while (channels > 0 && !(grid->tile[channels][vectors] && grid->tile[channels][vectors]->variant[CONV2D_BOTH]))
+    size_t channels = min_size(limit, CONV2D_MAX_TILE_CHANNELS);
+    while (channels > 0 &&
+           !(has_tile(kernel, channels, vectors) && tile_of(kernel, channels, vectors)->variant[CONV2D_BOTH]))
         channels--;
     return channels;
 }
 
 /* The widest tile of so many channels for at most `vectors` vectors of columns. */
-static inline size_t widest_columns(const tile_grid *grid, size_t channels, size_t vectors)
+static inline size_t widest_columns(const conv2d_kernel *kernel, size_t channels, size_t vectors)
 {
-    size_t width = min_size(vectors, MAX_TILE_COLUMNS);
-    while (width > 1 && !grid->tile[channels][width])
+    size_t width = min_size(vectors, CONV2D_MAX_TILE_COLUMNS);
+    while (width > 1 && !has_tile(kernel, channels, width))
         width--;
     return width;
 }

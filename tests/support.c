@@ -90,7 +90,8 @@ const char *describe_case(const conv_case *c)
 {
     static const char *const layouts[] = {"oihw", "ohwi", "hwio"};
     static const char *const tensors[] = {"nchw", "nhwc"};
-    static const char *const activations[] = {"none", "relu", "clamp", "leaky_relu"};
+    static const char *const activations[] = {"none",    "relu", "clamp", "leaky_relu", "hard_swish", "hard_sigmoid",
+                                              "sigmoid", "silu", "tanh",  "gelu",       "mish"};
     static char text[sizeof current_case];
     char record[600] = "";
     conv2d_records_write(c->options.records, c->options.record_count > 0, record, sizeof record);

@@ -130,7 +130,9 @@ ParameterizedTest(conv2d_isa *isa, contract, activation_bias_layout)
     } acts[] = {{CONV2D_NONE, 0, 0},          {CONV2D_RELU, 0, 0},          {CONV2D_CLAMP, 0.0f, 6.0f},
                 {CONV2D_CLAMP, -0.5f, -0.5f}, {CONV2D_CLAMP, -0.0f, 0.25f}, {CONV2D_CLAMP, -INFINITY, 0.1f},
                 {CONV2D_LEAKY_RELU, 0.1f, 0}, {CONV2D_LEAKY_RELU, -2, 0},   {CONV2D_LEAKY_RELU, 0, 0},
-                {CONV2D_CLAMP, -0.0f, 0.0f}};
+                {CONV2D_CLAMP, -0.0f, 0.0f},  {CONV2D_HARD_SWISH, 0, 0},    {CONV2D_HARD_SIGMOID, 0, 0},
+                {CONV2D_SIGMOID, 0, 0},       {CONV2D_SILU, 0, 0},          {CONV2D_TANH, 0, 0},
+                {CONV2D_GELU, 0, 0},          {CONV2D_MISH, 0, 0}};
     require_isa(*isa);
     uint64_t state = 3;
     for (size_t i = 0; i < COUNT_OF(acts) * 3 * 3 * 7; i++) {

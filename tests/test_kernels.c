@@ -98,7 +98,7 @@ static void try_problem(subject *s, size_t columns, size_t channels, size_t widt
     d->in_width =
         input_for(columns, width, stride, dilation, d->pad_left + d->pad_right) + random_below(&s->state, stride);
     d->bias = random_below(&s->state, 2) ? bias_given : NULL;
-    d->activation = (conv2d_activation)random_below(&s->state, CONV2D_LEAKY_RELU + 1);
+    d->activation = (conv2d_activation)random_below(&s->state, CONV2D_MISH + 1);
     d->act_a = -0.25f;
     d->act_b = 0.5f;
     c.parts = random_below(&s->state, 3);

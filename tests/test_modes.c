@@ -21,11 +21,12 @@ static void fill_scaled(float *values, size_t count, float scale)
         values[i] = scale * (float)(rand() % 2001 - 1000) / 777.0f;
 }
 
-static void run(conv2d_isa isa, conv2d_pool *pool, float *out)
+static void run(conv2d_isa isa, conv2d_pool *pool, conv2d_activation activation, float *out)
 {
     conv2d_desc d = simple_desc(CHANNELS, SIZE, SIZE, OUT_CHANNELS, 3, 3);
     d.pad_top = d.pad_bottom = d.pad_left = d.pad_right = 1;
     d.bias = bias;
+    d.activation = activation;
     const conv2d_options options = {.isa = isa, .prefer_256 = -1};
     conv2d_plan plan;
     cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
@@ -38,17 +39,20 @@ static void run(conv2d_isa isa, conv2d_pool *pool, float *out)
     free(packed);
 }
 
-/* All paths in the mode that is set; true if they differ from `usual`. */
+/* All paths and activations in the mode that is set; true if without activation they differ from `usual`. */
 static bool paths_agree(const char *mode, conv2d_pool *pool, const float *usual)
 {
     static float expected[OUTPUTS], got[OUTPUTS];
-    run(CONV2D_ISA_SCALAR, NULL, expected);
-    for (conv2d_isa isa = CONV2D_ISA_SCALAR; isa <= conv2d_cpu_isa(); isa++)
-        for (int pooled = 0; pooled < 2; pooled++) {
-            run(isa, pooled ? pool : NULL, got);
-            cr_expect_eq(memcmp(got, expected, sizeof got), 0, "%s, %s, %s", mode, conv2d_isa_name(isa),
-                         pooled ? "pool" : "one thread");
-        }
+    for (int left = CONV2D_MISH; left >= CONV2D_NONE; left--) {
+        const conv2d_activation activation = (conv2d_activation)left;
+        run(CONV2D_ISA_SCALAR, NULL, activation, expected);
+        for (conv2d_isa isa = CONV2D_ISA_SCALAR; isa <= conv2d_cpu_isa(); isa++)
+            for (int pooled = 0; pooled < 2; pooled++) {
+                run(isa, pooled ? pool : NULL, activation, got);
+                cr_expect_eq(memcmp(got, expected, sizeof got), 0, "%s, %s, %s, activation %d", mode,
+                             conv2d_isa_name(isa), pooled ? "pool" : "one thread", left);
+            }
+    }
     return memcmp(expected, usual, sizeof expected) != 0;
 }
 
@@ -65,7 +69,7 @@ Test(modes, all_paths_follow_the_callers_mode)
     fill_scaled(in, COUNT_OF(in), 1.0f);
     fill_scaled(weights, COUNT_OF(weights), 1.0f);
     fill_scaled(bias, COUNT_OF(bias), 1000.0f);
-    run(CONV2D_ISA_SCALAR, NULL, usual);
+    run(CONV2D_ISA_SCALAR, NULL, CONV2D_NONE, usual);
     for (size_t i = 0; i < COUNT_OF(modes); i++) {
         cr_assert_eq(fesetround(modes[i].rounding), 0);
         cr_expect(paths_agree(modes[i].name, pool, usual), "%s rounds like the default", modes[i].name);
@@ -83,7 +87,7 @@ Test(modes, all_paths_follow_flush_to_zero)
     cr_assert_not_null(pool);
     fill_scaled(in, COUNT_OF(in), 1e-20f);
     fill_scaled(weights, COUNT_OF(weights), 1e-19f);
-    run(CONV2D_ISA_SCALAR, NULL, usual);
+    run(CONV2D_ISA_SCALAR, NULL, CONV2D_NONE, usual);
     const unsigned before = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(before | 0x8040); /* flush to zero, denormals are zero */
     const bool differs = paths_agree("flush to zero", pool, usual);

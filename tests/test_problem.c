@@ -38,6 +38,13 @@ static const char *const forms[][2] = {
     {"3x8x9 3x3 clamp:-inf:0.1", "3x8x9 3x3x3 clamp:-inf:0.1"},
     {"3x8x9 3x3 leaky:0.1", "3x8x9 3x3x3 leaky:0.1"},
     {"3x8x9 3x3 leaky:1e-30", "3x8x9 3x3x3 leaky:1e-30"},
+    {"3x8x9 3x3 hswish s1", "3x8x9 3x3x3 hswish"},
+    {"3x8x9 3x3 hwio hsigmoid", "3x8x9 3x3x3 hsigmoid hwio"},
+    {"3x8x9 3x3 sigmoid", "3x8x9 3x3x3 sigmoid"},
+    {"3x8x9 3x3 s2 silu g3", "3x8x9 3x3x3 s2 g3 silu"},
+    {"3x8x9 3x3 tanh n2", "2x3x8x9 3x3x3 tanh"},
+    {"3x8x9 3x3 g3 gelu", "3x8x9 3x3x3 g3 gelu"},
+    {"mb1ic64ih56oc256oh56kh1ph0 mish", "64x56x56 256x1x1 mish"},
     {"3x8x9 3x3 nhwc relu b x12", "3x8x9 3x3x3 b relu nhwc x12"},
     {"3x8x9 3x3 nchw oihw x1", "3x8x9 3x3x3"},
     {"3x8x9 3x3 hwio nchw-nhwc", "3x8x9 3x3x3 nchw-nhwc hwio"},
@@ -99,8 +106,8 @@ static problem any_problem(uint64_t *state)
         *pads[i] = random_below(state, 3);
     d->in_height = random_between(state, 400, 4000);
     d->in_width = random_between(state, 400, 4000);
-    d->activation = (conv2d_activation)random_below(state, CONV2D_LEAKY_RELU + 1);
-    if (d->activation >= CONV2D_CLAMP)
+    d->activation = (conv2d_activation)random_below(state, CONV2D_MISH + 1);
+    if (d->activation == CONV2D_CLAMP || d->activation == CONV2D_LEAKY_RELU)
         fill_floats(&d->act_a, 1, random_below(state, 2) ? FILL_UNIFORM : FILL_INTEGERS, random_next(state));
     if (d->activation == CONV2D_CLAMP)
         d->act_b = d->act_a + (float)random_below(state, 1000) * 1e-3f;
@@ -182,6 +189,9 @@ static const refusal refusals[] = {
     {"3x8x9 3x3 q1", "unknown word", "q1"},
     {"3x8x9 3x3 s1 s2", "given twice", "s2"},
     {"3x8x9 3x3 relu clamp:0:1", "given twice", "clamp"},
+    {"3x8x9 3x3 silu gelu", "given twice", "gelu"},
+    {"3x8x9 3x3 silu2", "does not belong", "2"},
+    {"3x8x9 3x3 none", "unknown word", "none"},
     {"3x8x9 3x3 nchw nhwc", "given twice", "nhwc"},
     {"3x8x9 3x3 ohwi hwio", "given twice", "hwio"},
     {"3x8x9 3x3 res inplace", "given twice", "inplace"},

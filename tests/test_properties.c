@@ -256,11 +256,13 @@ ParameterizedTestParameters(properties, sign_of_zero)
     return each_isa();
 }
 
-/* -0 + (+0 * -1) is -0, and no activation turns -0 into +0: 0 > -0 is false. */
+/* -0 + (+0 * -1) is -0, and no activation that goes through 0 turns -0 into +0: 0 > -0 is false. */
 ParameterizedTest(conv2d_isa *isa, properties, sign_of_zero)
 {
     enum { COLUMNS = 37, CHANNELS = 19 };
-    static const conv2d_activation acts[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_CLAMP, CONV2D_LEAKY_RELU};
+    static const conv2d_activation acts[] = {CONV2D_NONE,       CONV2D_RELU,       CONV2D_CLAMP,
+                                             CONV2D_LEAKY_RELU, CONV2D_HARD_SWISH, CONV2D_SILU,
+                                             CONV2D_TANH,       CONV2D_GELU,       CONV2D_MISH};
     float bias[CHANNELS];
     require_isa(*isa);
     memset(in, 0, sizeof in);

@@ -50,7 +50,7 @@ static void any_epilogue(conv2d_desc *d, uint64_t *state)
     d->weights_layout = (conv2d_weights_layout)random_below(state, 3);
     d->bias = random_below(state, 2) ? bias_given : NULL;
     d->residual = random_below(state, 4) ? NULL : random_below(state, 2) ? residual_given : residual_in_place;
-    d->activation = (conv2d_activation)random_below(state, CONV2D_LEAKY_RELU + 1);
+    d->activation = (conv2d_activation)random_below(state, CONV2D_MISH + 1);
     const size_t low = random_below(state, COUNT_OF(limits));
     d->act_a = limits[low];
     d->act_b = limits[random_between(state, low, COUNT_OF(limits) - 1)];

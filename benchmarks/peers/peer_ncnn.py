@@ -13,11 +13,13 @@ with peer.needs():
     import ncnn
     import numpy
 
-ACTIVATIONS = ["none", "relu", "leaky", "clamp"]
+ACTIVATIONS = ["none", "relu", "leaky", "clamp", "sigmoid", "mish", "hswish"]
 
 
 def layer_text(problem):
     """The layer as a line of a .param file, where ncnn numbers its parameters."""
+    if problem.activation not in ACTIVATIONS:
+        raise worker.Cannot(f"fuse {problem.activation}")
     kernel, stride, dilation, begin, end = (problem.kernel, problem.stride, problem.dilation, problem.pad_begin,
                                             problem.pad_end)
     values = {0: problem.weight_shape[0], 1: kernel.columns, 11: kernel.rows, 2: dilation.columns, 12: dilation.rows,
@@ -26,9 +28,10 @@ def layer_text(problem):
     if problem.groups > 1:
         values[7] = problem.groups
     text = " ".join(f"{key}={value}" for key, value in values.items())
-    count = {"leaky": 1, "clamp": 2}.get(problem.activation, 0)
-    if count:
-        text += f" -23310={count}," + ",".join(f"{value:e}" for value in (problem.act_a, problem.act_b)[:count])
+    parameters = {"leaky": [problem.act_a], "clamp": [problem.act_a, problem.act_b],
+                  "hswish": [1 / 6, 0.5]}.get(problem.activation)
+    if parameters:
+        text += f" -23310={len(parameters)}," + ",".join(f"{value:.9e}" for value in parameters)
     return f"Convolution{'DepthWise' if problem.groups > 1 else ''} conv 1 1 x y {text}"
 
 

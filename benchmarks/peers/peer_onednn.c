@@ -104,6 +104,15 @@ static dnnl_memory_desc_t weights_tensor(const conv2d_desc *d, bool plain)
                   plain ? dnnl_goihw : dnnl_format_tag_any);
 }
 
+/* The library's activations; a hard sigmoid this version has not. */
+static const dnnl_alg_kind_t activations[] = {
+    [CONV2D_RELU] = dnnl_eltwise_relu,        [CONV2D_CLAMP] = dnnl_eltwise_clip,
+    [CONV2D_LEAKY_RELU] = dnnl_eltwise_relu,  [CONV2D_HARD_SWISH] = dnnl_eltwise_hardswish,
+    [CONV2D_SIGMOID] = dnnl_eltwise_logistic, [CONV2D_SILU] = dnnl_eltwise_swish,
+    [CONV2D_TANH] = dnnl_eltwise_tanh,        [CONV2D_GELU] = dnnl_eltwise_gelu_erf,
+    [CONV2D_MISH] = dnnl_eltwise_mish,
+};
+
 /* The activation is fused. */
 static bool append_activation(const conv2d_desc *d, dnnl_primitive_attr_t attributes)
 {
@@ -111,9 +120,10 @@ static bool append_activation(const conv2d_desc *d, dnnl_primitive_attr_t attrib
         return true;
     dnnl_post_ops_t operations;
     const bool clamp = d->activation == CONV2D_CLAMP, leaky = d->activation == CONV2D_LEAKY_RELU;
+    const float alpha = clamp || leaky ? d->act_a : d->activation == CONV2D_SILU ? 1 : 0;
     bool good = dnnl_post_ops_create(&operations) == dnnl_success;
-    good = good && dnnl_post_ops_append_eltwise(operations, 1, clamp ? dnnl_eltwise_clip : dnnl_eltwise_relu,
-                                                clamp || leaky ? d->act_a : 0, clamp ? d->act_b : 0) == dnnl_success;
+    good = good && dnnl_post_ops_append_eltwise(operations, 1, activations[d->activation], alpha,
+                                                clamp ? d->act_b : 0) == dnnl_success;
     good = good && dnnl_primitive_attr_set_post_ops(attributes, operations) == dnnl_success;
     dnnl_post_ops_destroy(operations);
     return good;
@@ -261,6 +271,10 @@ static double try_way(const way *w)
 static bool make(const peer_task *t, char text[PEER_TEXT_SIZE])
 {
     double best = 0; /* none yet */
+    if (t->desc.activation == CONV2D_HARD_SIGMOID) {
+        snprintf(text, PEER_TEXT_SIZE, "it has no hard sigmoid");
+        return false;
+    }
     for (size_t i = 0; i < sizeof way_rows / sizeof *way_rows; i++) {
         if (way_rows[i].layout != t->layout)
             continue;

@@ -33,7 +33,7 @@ with peer.needs():
 # Numbers of its enumerations.
 CPU, IN_ORDER, F32, INFERENCE, DIRECT = 1, 1, 3, 96, 1
 ANY, VECTOR, NCHW, OIHW, GOIHW, NHWC, NCHW8C, NCHW16C = 1, 2, 5, 5, 6, 22, 102, 78
-RELU, CLIP = 32, 47
+RELU, TANH, HARD_SIGMOID, LOGISTIC, SWISH, CLIP, GELU, MISH, HARD_SWISH = 32, 33, 40, 41, 44, 47, 49, 51, 52
 QUERY_NAME, QUERY_SOURCE, QUERY_WEIGHTS, QUERY_TARGET = 8, 129, 131, 133
 SOURCE, TARGET, WEIGHTS, BIAS = 1, 17, 33, 41
 ALLOCATE = c_void_p(-1)
@@ -130,9 +130,13 @@ def packed(array, shape, description):
 
 def attributes(problem):
     result, operations = make("dnnl_primitive_attr_create"), make("dnnl_post_ops_create")
-    kind = {"relu": RELU, "leaky": RELU, "clamp": CLIP}.get(problem.activation)
+    given, sixth = (problem.act_a, problem.act_b), (1 / 6, 0.5)
+    kind, parameters = {"none": (None, given), "relu": (RELU, given), "leaky": (RELU, given), "clamp": (CLIP, given),
+                        "hswish": (HARD_SWISH, sixth), "hsigmoid": (HARD_SIGMOID, sixth), "sigmoid": (LOGISTIC, given),
+                        "silu": (SWISH, (1, 0)), "tanh": (TANH, given), "gelu": (GELU, given),
+                        "mish": (MISH, given)}[problem.activation]
     if kind:
-        dnnl.dnnl_post_ops_append_eltwise(operations, kind, c_float(problem.act_a), c_float(problem.act_b))
+        dnnl.dnnl_post_ops_append_eltwise(operations, kind, *map(c_float, parameters))
         dnnl.dnnl_primitive_attr_set_post_ops(result, operations)
     return result
 

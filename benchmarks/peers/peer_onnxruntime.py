@@ -19,17 +19,27 @@ with peer.needs():
     from layouts import from_blocks, to_blocks
 
 
+SIMPLE = {"relu": "Relu", "hswish": "HardSwish", "sigmoid": "Sigmoid", "tanh": "Tanh"}
+
+
 def conv_nodes(problem):
     inputs = ["x", "w"] + (["b"] if problem.bias else [])
     end = "y" if problem.activation == "none" else "sum"
     yield helper.make_node("Conv", inputs, [end], kernel_shape=problem.kernel, strides=problem.stride,
                            dilations=problem.dilation, pads=problem.pad_begin + problem.pad_end, group=problem.groups)
-    if problem.activation == "relu":
-        yield helper.make_node("Relu", [end], ["y"])
+    if problem.activation in SIMPLE:
+        yield helper.make_node(SIMPLE[problem.activation], [end], ["y"])
     if problem.activation == "leaky":
         yield helper.make_node("LeakyRelu", [end], ["y"], alpha=problem.act_a)
     if problem.activation == "clamp":
         yield helper.make_node("Clip", [end, "low", "high"], ["y"])
+    if problem.activation == "hsigmoid":
+        yield helper.make_node("HardSigmoid", [end], ["y"], alpha=1 / 6, beta=0.5)
+    if problem.activation == "silu":
+        yield helper.make_node("Sigmoid", [end], ["gate"])
+        yield helper.make_node("Mul", [end, "gate"], ["y"])
+    if problem.activation in ("gelu", "mish"):
+        raise worker.Cannot(f"do {problem.activation} by one node of opset 17")
 
 
 def conv_model(problem, tensors):

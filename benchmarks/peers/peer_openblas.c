@@ -46,6 +46,10 @@ static bool make(const peer_task *t, char text[PEER_TEXT_SIZE])
 {
     const conv2d_desc *const d = &t->desc;
     const size_t taps = d->in_channels / d->groups * d->kernel_height * d->kernel_width;
+    if (d->activation > CONV2D_LEAKY_RELU) {
+        snprintf(text, PEER_TEXT_SIZE, "no such activation here, which would be the loop of this adapter");
+        return false;
+    }
     const size_t fitting = BLOCK_FLOATS / (taps * t->out_width);
     made.rows = fitting < 1 ? 1 : fitting < t->out_height ? fitting : t->out_height;
     made.direct = d->kernel_height * d->kernel_width == 1 && d->stride_h * d->stride_w == 1 &&

@@ -27,8 +27,11 @@ def conv_node(source, problem, tensors):
         node = ops.group_convolution(source, ops.constant(weights), *settings)
     if problem.bias:
         node = ops.add(node, ops.constant(tensors.bias.reshape(1, -1, 1, 1)))
-    if problem.activation == "relu":
-        return ops.relu(node)
+    simple = {"relu": ops.relu, "hswish": ops.hswish, "hsigmoid": ops.hsigmoid, "sigmoid": ops.sigmoid,
+              "silu": ops.swish, "tanh": ops.tanh, "gelu": partial(ops.gelu, approximation_mode="erf"),
+              "mish": ops.mish}
+    if problem.activation in simple:
+        return simple[problem.activation](node)
     if problem.activation == "leaky":
         return ops.prelu(node, ops.constant(numpy.float32([problem.act_a])))
     if problem.activation == "clamp":

@@ -22,13 +22,17 @@ def tensor_of(array):
 
 
 def activation_of(problem):
-    if problem.activation == "relu":
-        return functional.relu_
+    simple = {"none": None, "relu": functional.relu_, "hswish": partial(functional.hardswish, inplace=True),
+              "hsigmoid": partial(functional.hardsigmoid, inplace=True), "sigmoid": torch.sigmoid_,
+              "silu": partial(functional.silu, inplace=True), "tanh": torch.tanh_, "gelu": functional.gelu,
+              "mish": partial(functional.mish, inplace=True)}
+    if problem.activation in simple:
+        return simple[problem.activation]
     if problem.activation == "leaky":
         return partial(functional.leaky_relu_, negative_slope=problem.act_a)
     if problem.activation == "clamp":
         return partial(torch.clamp_, min=problem.act_a, max=problem.act_b)
-    return None
+    raise worker.Cannot(f"do {problem.activation}")
 
 
 def plain_way(problem, source, weights, bias, padding):

@@ -20,10 +20,6 @@ static const struct key {
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
-/* In the order of conv2d_activation. */
-static const char *const activations[] = {"none", "relu", "clamp", "leaky"};
-enum { ACTIVATIONS = sizeof activations / sizeof *activations };
-
 size_t wire_format(const problem *p, const char *mode, char *line, size_t size)
 {
     const conv2d_desc *const d = &p->desc;
@@ -34,8 +30,8 @@ size_t wire_format(const problem *p, const char *mode, char *line, size_t size)
                                    keys[i].name, value);
     }
     return length + (size_t)snprintf(length < size ? line + length : NULL, length < size ? size - length : 0,
-                                     " bias=%d act=%s a=%.9g b=%.9g", p->with_bias, activations[d->activation],
-                                     (double)d->act_a, (double)d->act_b);
+                                     " bias=%d act=%s a=%.9g b=%.9g", p->with_bias,
+                                     problem_activation_name(d->activation), (double)d->act_a, (double)d->act_b);
 }
 
 /* The value of a key in the line, up to the next blank; NULL if it is not there. */
@@ -70,13 +66,7 @@ static bool read_real(const char *line, const char *name, float *value)
 static bool read_activation(const char *line, conv2d_activation *activation)
 {
     const char *const text = find_value(line, "act");
-    for (size_t i = 0; text && i < ACTIVATIONS; i++)
-        if (strlen(activations[i]) == strcspn(text, " ") &&
-            strncmp(text, activations[i], strlen(activations[i])) == 0) {
-            *activation = (conv2d_activation)i;
-            return true;
-        }
-    return false;
+    return text && problem_activation_named(text, activation);
 }
 
 bool wire_parse(const char *line, problem *p, char mode[WIRE_MODE_SIZE])
