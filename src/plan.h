@@ -206,6 +206,9 @@ double conv2d_predict_cycles(const ready_plan *p);
 /* tune_race.c: a clock that only goes forward */
 double conv2d_seconds(void);
 
+/* phases.c: the input rows of a row tile of W, whose first output row is first_row, from one group's input. */
+void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, float *scratch, size_t first_row);
+
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);
 run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k, conv2d_run_d;

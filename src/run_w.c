@@ -5,9 +5,6 @@
  * with the columns sorted by their remainder modulo the stride, so that a tap again reads neighbouring floats.
  */
 #include <stdint.h>
-#ifdef __x86_64__
-#include <xmmintrin.h>
-#endif
 
 #include "tiles.h"
 
@@ -159,15 +156,13 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
 }
 
 /* A block of columns, or a whole row as one: vectors at the left edge, inside, at the right edge. */
-static void run_block(w_run *run, w_position *at, size_t block)
+static void run_block(w_run *run, w_position *at, size_t begin, size_t end)
 {
     if (run->b->whole_rows) {
         at->edge = true;
-        run_vectors(run, at, 0, run->vectors);
+        run_vectors(run, at, begin, end);
         return;
     }
-    const size_t begin = block * run->b->block_vectors;
-    const size_t end = min_size(begin + run->b->block_vectors, run->vectors);
     const size_t inner_begin = min_size(max_size(begin, run->full_begin), end);
     const size_t inner_end = max_size(min_size(end, run->full_end), inner_begin);
     for (size_t vector = begin; vector < end; vector++) {
@@ -182,54 +177,6 @@ static void run_block(w_run *run, w_position *at, size_t block)
     }
 }
 
-/* Every other float of `from`.  Four at a time (SSE is in every x86-64): float by float the copy takes 2-3 % of a first
- * layer. */
-static void copy_even(const float *from, float *to, size_t count)
-{
-    size_t i = 0;
-#ifdef __x86_64__
-    for (; i + 4 < count; i += 4) /* the last load ends one float behind the last even one, which exists */
-        _mm_storeu_ps(to + i, _mm_shuffle_ps(_mm_loadu_ps(from + 2 * i), _mm_loadu_ps(from + 2 * i + 4), 0x88));
-#endif
-    for (; i < count; i++)
-        to[i] = from[2 * i];
-}
-
-/* Input columns with the same remainder modulo the stride become neighbours: column `index` of a phase is input column
- * index * stride + phase - pad_left. */
-static void copy_row(const problem *p, const float *in, float *out, ptrdiff_t phase_pitch)
-{
-    const size_t stride = p->stride_w;
-    for (size_t phase = 0; phase < stride; phase++) {
-        const tap_range inside =
-            valid_taps((ptrdiff_t)phase - (ptrdiff_t)p->pad_left, stride, (size_t)phase_pitch, p->in_width);
-        const float *from = in + (ptrdiff_t)(inside.begin * stride + phase) - (ptrdiff_t)p->pad_left;
-        float *to = out + (ptrdiff_t)phase * phase_pitch + inside.begin;
-        const size_t count = inside.end - inside.begin;
-        if (stride == 2)
-            copy_even(from, to, count);
-        else
-            for (size_t i = 0; i < count; i++, from += stride)
-                to[i] = *from;
-    }
-}
-
-/* Fills the workspace with the input rows of a row tile; rows and columns of padding stay as they are, unread. */
-static void fill_scratch(w_run *run, const float *in, size_t first_row)
-{
-    const problem *p = run->p;
-    const ptrdiff_t top = (ptrdiff_t)(first_row * p->stride_h) - (ptrdiff_t)p->pad_top;
-    for (size_t ic = 0; ic < p->in_channels; ic++)
-        for (size_t row = 0; row < run->b->scratch_rows; row++) {
-            const ptrdiff_t y = top + (ptrdiff_t)row;
-            if (y < 0 || y >= (ptrdiff_t)p->in_height)
-                continue;
-            copy_row(p, in + (ptrdiff_t)ic * p->in.channel + y * p->in.row,
-                     run->scratch + (ptrdiff_t)ic * run->b->scratch_channel + (ptrdiff_t)row * run->b->scratch_row,
-                     run->b->phase_pitch);
-        }
-}
-
 /* The address of the row's kernel row `kernel_row`, column 0 of output column 0. */
 static const float *input_row(w_run *run, const w_row *at, const float *image, size_t kernel_row)
 {
@@ -240,7 +187,7 @@ static const float *input_row(w_run *run, const w_row *at, const float *image, s
     }
     if (run->scratch_of != at->filling) {
         run->scratch_of = at->filling;
-        fill_scratch(run, image, at->tile_row);
+        conv2d_fill_phases(p, run->b, image, run->scratch, at->tile_row);
     }
     const size_t y = (at->row - at->tile_row) * p->stride_h + kernel_row * p->dilation_h;
     return run->scratch + (ptrdiff_t)y * run->b->scratch_row;
@@ -273,33 +220,37 @@ static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
                (ptrdiff_t)row->row * p->out.row,
     };
     run->tile.prefetch_in = run->scratch ? 0 : (ptrdiff_t)run->tile.kernel_rows * run->tile.in_row_pitch;
-    for (size_t block = begin; block < end; block++)
-        run_block(run, &at, block);
+    const size_t length = run->b->whole_rows ? run->vectors : run->b->block_vectors;
+    for (size_t vector = begin, block_end; vector < end; vector = block_end) {
+        block_end = min_size((vector / length + 1) * length, end);
+        run_block(run, &at, vector, block_end);
+    }
 }
 
-/* Units of work are blocks of one output row for one chunk of output channels, numbered in loop order. */
+/* Units of work are vectors of one output row for one chunk of output channels, numbered in loop order: blocks would
+ * be too few to part a row of a 1x1 convolution evenly. */
 static void run_units(w_run *run, share units)
 {
     const problem *p = run->p;
     const blocking *b = run->b;
-    const size_t blocks = divide_up(run->vectors, b->block_vectors), per_row = blocks * b->chunks;
+    const size_t vectors = run->vectors, per_row = vectors * b->chunks;
     const size_t per_group = p->out_height * per_row;
     for (size_t unit = units.begin; unit < units.end;) {
         const size_t outer = unit / per_group, inner = unit % per_group;
         const size_t row_tile = piece_of(inner / per_row, p->out_height, b->row_tiles);
         const size_t first = piece_begin(row_tile, p->out_height, b->row_tiles);
         const size_t rows = piece_begin(row_tile + 1, p->out_height, b->row_tiles) - first;
-        const size_t in_tile = inner - first * per_row, block = in_tile % blocks;
+        const size_t in_tile = inner - first * per_row, vector = in_tile % vectors;
         const w_row row = {
             .image = outer / p->groups,
             .group = outer % p->groups,
-            .chunk = in_tile / blocks / rows,
+            .chunk = in_tile / vectors / rows,
             .tile_row = first,
-            .row = first + in_tile / blocks % rows,
+            .row = first + in_tile / vectors % rows,
             .filling = outer * b->row_tiles + row_tile,
         };
-        const size_t count = min_size(blocks - block, units.end - unit);
-        run_row(run, &row, block, block + count);
+        const size_t count = min_size(vectors - vector, units.end - unit);
+        run_row(run, &row, vector, vector + count);
         unit += count;
     }
 }
@@ -328,6 +279,9 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.mask = run.mask;
     if (run.b->whole_rows)
         set_row_masks(&run);
-    const size_t blocks = divide_up(run.vectors, run.b->block_vectors);
-    run_units(&run, share_of(p->batch * p->groups * p->out_height * run.b->chunks * blocks, part, parts));
+    /* Whole rows cannot be parted. */
+    const size_t each = run.b->whole_rows ? run.vectors : 1;
+    const share units =
+        share_of(p->batch * p->groups * p->out_height * run.b->chunks * run.vectors / each, part, parts);
+    run_units(&run, (share){units.begin * each, units.end * each});
 }
