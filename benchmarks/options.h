@@ -14,6 +14,7 @@ typedef enum action {
     ACTION_MEASURE,
     ACTION_EXPLAIN,
     ACTION_OVERHEAD,
+    ACTION_CHAINS,
     ACTION_LIST,
     ACTION_VERSION,
     ACTION_HELP
@@ -31,9 +32,10 @@ typedef struct options {
     size_t sample;      /* take every so manyth problem, likewise */
     const char *kernel; /* NULL: the library chooses */
     bool every_kernel, fresh, verify, time, summary;
-    double seconds;    /* per measurement */
-    const char *peers; /* which of them to compare with; NULL: none */
-    const char *json;  /* NULL: none; "-": standard output */
+    double seconds;     /* per measurement */
+    const char *peers;  /* which of them to compare with; NULL: none */
+    const char *chains; /* of ACTION_CHAINS */
+    const char *json;   /* NULL: none; "-": standard output */
 } options;
 
 /* False if something is wrong: then it has been said on stderr, with the place and the grammar. */

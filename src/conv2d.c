@@ -120,7 +120,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void run_family(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts)
+void conv2d_run_family(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts)
 {
     static run_fn *const run[] = {[CONV2D_FAMILY_REFERENCE] = conv2d_run_reference,
                                   [CONV2D_FAMILY_W] = conv2d_run_w,
@@ -147,11 +147,11 @@ conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args
     if (!args->residual != !p->problem.has_residual)
         return p->problem.has_residual ? CONV2D_NULL_POINTER : CONV2D_INVALID;
     if (!conv2d_environment_verbose()) {
-        run_family(p, args, part, parts);
+        conv2d_run_family(p, args, part, parts);
         return CONV2D_OK;
     }
     const double start = seconds();
-    run_family(p, args, part, parts);
+    conv2d_run_family(p, args, part, parts);
     fprintf(stderr, "conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
             seconds() - start);
     return CONV2D_OK;
