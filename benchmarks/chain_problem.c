@@ -43,7 +43,11 @@ bool chain_parse(const char *text, chain_problem *chain)
         snprintf(second + length, sizeof second - length, "2x2 s2 g%zu", chain->first.desc.out_channels);
     else
         snprintf(second + length, sizeof second - length, "%s", rest);
-    return parse(second, &chain->second);
+    if (!parse(second, &chain->second))
+        return false;
+    if (chain->pools)
+        chain->second.desc.in_layout = chain->second.desc.out_layout = chain->first.desc.out_layout;
+    return true;
 }
 
 size_t chain_format(const chain_problem *chain, char *text, size_t size)

@@ -21,15 +21,20 @@ static bool runs(const ready_chain *c)
 size_t conv2d_chain_workspace_size(const conv2d_chain *opaque, size_t parts)
 {
     const ready_chain *c = chain_of(opaque);
-    size_t size;
     if (!runs(c))
         return 0;
-    const bool wrong = __builtin_mul_overflow(conv2d_chain_cut(c, parts).workspace, parts ? parts : 1, &size);
-    return wrong || size > PTRDIFF_MAX / sizeof(float) ? SIZE_MAX : size;
+    parts = max_size(parts, 1);
+    size_t size, of_steps = 0;
+    bool wrong = __builtin_mul_overflow(conv2d_chain_cut(c, parts).workspace, parts, &size);
+    if (conv2d_chain_by_steps(c, parts)) {
+        wrong = wrong || __builtin_mul_overflow(c->step_workspace, parts, &of_steps);
+        wrong = wrong || __builtin_add_overflow(of_steps, conv2d_chain_cut(c, 1).middle_floats, &of_steps);
+    }
+    return wrong || max_size(size, of_steps) > PTRDIFF_MAX / sizeof(float) ? SIZE_MAX : max_size(size, of_steps);
 }
 
-conv2d_status conv2d_chain_run_part(const conv2d_chain *opaque, const conv2d_chain_args *args, size_t part,
-                                    size_t parts)
+/* What is wrong with a run, if it does anything at all. */
+static conv2d_status check_run(const conv2d_chain *opaque, const conv2d_chain_args *args)
 {
     const ready_chain *c = chain_of(opaque);
     if (!c)
@@ -38,8 +43,6 @@ conv2d_status conv2d_chain_run_part(const conv2d_chain *opaque, const conv2d_cha
         return c->status;
     if (!args)
         return CONV2D_NULL_POINTER;
-    if (part >= parts)
-        return CONV2D_INVALID;
     if (!runs(c))
         return CONV2D_OK;
     if (!args->in || !args->packed[0] || (!c->pools && !args->packed[1]) || !args->out || !args->workspace)
@@ -47,7 +50,16 @@ conv2d_status conv2d_chain_run_part(const conv2d_chain *opaque, const conv2d_cha
     for (size_t i = 0; i < 2; i++)
         if (!args->residual[i] != !c->image[i].has_residual)
             return c->image[i].has_residual ? CONV2D_NULL_POINTER : CONV2D_INVALID;
-    conv2d_chain_run_bands(c, args, part, parts);
+    return CONV2D_OK;
+}
+
+conv2d_status conv2d_chain_run_part(const conv2d_chain *chain, const conv2d_chain_args *args, size_t part, size_t parts)
+{
+    const conv2d_status status = check_run(chain, args);
+    if (status != CONV2D_OK || part >= parts)
+        return status != CONV2D_OK ? status : CONV2D_INVALID;
+    if (runs(chain_of(chain)))
+        conv2d_chain_run_bands(chain_of(chain), args, part, parts);
     return CONV2D_OK;
 }
 
@@ -77,9 +89,25 @@ static conv2d_status run_part(const void *chain, const void *args, size_t part, 
     return conv2d_chain_run_part(chain, args, part, parts);
 }
 
+static conv2d_status run_step_part(const void *chain, const void *step, size_t part, size_t parts)
+{
+    conv2d_chain_run_step(chain, step, part, parts);
+    return CONV2D_OK;
+}
+
 conv2d_status conv2d_chain_run_pool(conv2d_pool *pool, const conv2d_chain *chain, const conv2d_chain_args *args)
 {
     if (!pool || !chain)
         return CONV2D_NULL_POINTER;
-    return conv2d_pool_run(pool, run_part, chain, args, conv2d_chain_useful_parts(chain));
+    const ready_chain *c = chain_of(chain);
+    const conv2d_status status = check_run(chain, args);
+    const size_t useful = conv2d_chain_useful_parts(chain);
+    if (status != CONV2D_OK || !runs(c))
+        return status;
+    if (!conv2d_chain_by_steps(c, min_size(useful, conv2d_pool_threads(pool))))
+        return conv2d_pool_run(pool, run_part, chain, args, useful);
+    for (size_t i = 0; i < 2 * c->batch; i++)
+        conv2d_pool_run(pool, run_step_part, c, &(chain_step){args, i / 2, i % 2},
+                        divide_up(conv2d_useful_parts(&c->plan[i % 2]), c->batch));
+    return CONV2D_OK;
 }

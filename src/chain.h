@@ -41,11 +41,20 @@ typedef struct chain_bands {
 
 /* chain_plan.c */
 chain_bands conv2d_chain_cut(const ready_chain *c, size_t parts);
+/* Whether so many threads that can wait for each other do better by sharing each step of an image: parts of a few rows are
+ * uneven, and compute the rows between them twice. */
+bool conv2d_chain_by_steps(const ready_chain *c, size_t parts);
 /* Output rows [begin, end) of an image as a problem of their own, whose input begins with the first row that they need:
  * `inputs` of the image's. */
 problem conv2d_slice_rows(const problem *image, size_t begin, size_t end, tap_range *inputs);
 /* chain_run.c: a part of the work.  The output is not empty. */
 void conv2d_chain_run_bands(const ready_chain *c, const conv2d_chain_args *args, size_t part, size_t parts);
+/* A part of one step of one image, whose intermediate tensor is at the beginning of the workspace. */
+typedef struct chain_step {
+    const conv2d_chain_args *args;
+    size_t image, step;
+} chain_step;
+void conv2d_chain_run_step(const ready_chain *c, const chain_step *at, size_t part, size_t parts);
 /* max_pool.c: all rows of a pooling's problem. */
 void conv2d_max_pool(const problem *p, const float *in, float *out);
 

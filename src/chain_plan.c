@@ -91,16 +91,14 @@ static size_t middle_rows(const ready_chain *c, size_t rows)
     return min_size((rows - 1) * p->stride_h + span, p->in_height);
 }
 
-/*
- * The tensor between the steps, with room for so many rows.  Channels (pixels) must not lie a multiple of a high power
- * of two apart: their lines would share a few sets of the L1.
- */
+/* The tensor between the steps, with room for so many rows.  Channels must not lie a multiple of 4 KiB apart, nor pixels
+ * a multiple of 1 KiB: their lines would share a few sets of the L1. */
 static pitches middle_pitches(const ready_chain *c, size_t rows, size_t *floats)
 {
-    enum { LINE = 16, PAGE = 1024 };
+    enum { LINE = 16, PIXELS = 256, PAGE = 1024 };
     const size_t width = c->image[1].in_width, channels = c->image[1].groups * c->image[1].in_channels;
     if (c->layout == CONV2D_NHWC) {
-        const size_t pixel = channels % (2 * LINE) == 0 ? channels + LINE : channels;
+        const size_t pixel = channels % PIXELS == 0 ? channels + LINE : channels;
         *floats = pixel * width * rows;
         return (pitches){.channel = 1, .row = (ptrdiff_t)(pixel * width), .column = (ptrdiff_t)pixel};
     }
@@ -121,6 +119,12 @@ chain_bands conv2d_chain_cut(const ready_chain *c, size_t parts)
     bands.middle_floats = divide_up(bands.middle_floats, 16) * 16;
     bands.workspace = bands.middle_floats + c->step_workspace;
     return bands;
+}
+
+bool conv2d_chain_by_steps(const ready_chain *c, size_t parts)
+{
+    const bool whole = c->band_rows == c->image[1].out_height;
+    return parts > 1 && whole && c->batch % parts != 0 && !c->pools && !c->image[0].has_residual;
 }
 
 /* What the kernel of a step needs for any slice of at most so many rows: the blocking need not grow with them. */

@@ -13,6 +13,7 @@ typedef struct chain_run {
     chain_bands bands;
     problem image[2];
     ready_plan step[2]; /* of the slice at hand */
+    size_t part, parts; /* of each slice */
     float *middle, *workspace;
     size_t held_image;
     tap_range held; /* rows of the first step's output that `middle` begins with */
@@ -36,7 +37,7 @@ static void run_slice(chain_run *run, size_t step, const problem *slice, const c
         plan->problem = *slice;
         plan->blocking = conv2d_choose_blocking(slice, plan->kernel);
     }
-    conv2d_run_family(plan, args, 0, 1);
+    conv2d_run_family(plan, args, run->part, run->parts);
 }
 
 /* `count` pieces of so many floats, so far apart. */
@@ -98,13 +99,13 @@ static void hold_rows(chain_run *run, size_t image, tap_range needed)
     run->held = needed;
 }
 
-static void run_band(chain_run *run, size_t image, share rows)
+/* Output rows of the second step, from what is held. */
+static void use_rows(chain_run *run, size_t image, share rows)
 {
     const problem *whole = &run->image[1];
     tap_range needed;
     const problem slice = conv2d_slice_rows(whole, rows.begin, rows.end, &needed);
     const ptrdiff_t out = (ptrdiff_t)image * whole->out.image + (ptrdiff_t)rows.begin * whole->out.row;
-    hold_rows(run, image, needed);
     run_slice(run, 1, &slice,
               &(conv2d_args){
                   .in = run->middle,
@@ -115,7 +116,14 @@ static void run_band(chain_run *run, size_t image, share rows)
               });
 }
 
-void conv2d_chain_run_bands(const ready_chain *c, const conv2d_chain_args *args, size_t part, size_t parts)
+static tap_range needed_rows(const chain_run *run, share rows)
+{
+    tap_range needed;
+    conv2d_slice_rows(&run->image[1], rows.begin, rows.end, &needed);
+    return needed;
+}
+
+static chain_run start(const ready_chain *c, const conv2d_chain_args *args, size_t parts)
 {
     chain_run run = {
         .chain = c,
@@ -123,16 +131,40 @@ void conv2d_chain_run_bands(const ready_chain *c, const conv2d_chain_args *args,
         .bands = conv2d_chain_cut(c, parts),
         .image = {c->image[0], c->image[1]},
         .step = {*plan_of(&c->plan[0])},
+        .parts = 1,
+        .middle = args->workspace,
     };
     if (!c->pools)
         run.step[1] = *plan_of(&c->plan[1]);
     run.image[0].out = run.image[1].in = run.bands.middle;
     run.step[0].problem.out_height = run.step[1].problem.out_height = 0; /* no slice yet */
-    run.middle = args->workspace + part * run.bands.workspace;
+    return run;
+}
+
+void conv2d_chain_run_bands(const ready_chain *c, const conv2d_chain_args *args, size_t part, size_t parts)
+{
+    chain_run run = start(c, args, parts);
+    run.middle += part * run.bands.workspace;
     run.workspace = run.middle + run.bands.middle_floats;
-    run.held.end = 0;
     const size_t count = run.bands.count;
     const share units = share_of(c->batch * count, part, parts);
-    for (size_t unit = units.begin; unit < units.end; unit++)
-        run_band(&run, unit / count, share_of(c->image[1].out_height, unit % count, count));
+    for (size_t unit = units.begin; unit < units.end; unit++) {
+        const share rows = share_of(c->image[1].out_height, unit % count, count);
+        hold_rows(&run, unit / count, needed_rows(&run, rows));
+        use_rows(&run, unit / count, rows);
+    }
+}
+
+void conv2d_chain_run_step(const ready_chain *c, const chain_step *at, size_t part, size_t parts)
+{
+    chain_run run = start(c, at->args, 1);
+    run.workspace = run.middle + run.bands.middle_floats;
+    run.part = part;
+    run.parts = parts;
+    const share rows = {0, c->image[1].out_height};
+    const tap_range needed = needed_rows(&run, rows);
+    if (at->step == 1)
+        use_rows(&run, at->image, rows);
+    else if (needed.begin < needed.end)
+        make_rows(&run, at->image, needed.begin, needed.end, 0);
 }
