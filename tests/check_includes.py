@@ -10,6 +10,7 @@ from pathlib import Path
 
 # Who may include what; the first line that fits a file decides.  From the bottom layer to the top one.
 RULES = [
+    ('include/conv2d_chain.h', ['include/conv2d.h']),
     ('include/*', []),
     ('src/kernel.h', ['include/*']),
     ('src/cpu.h', ['include/*']),
@@ -22,7 +23,7 @@ RULES = [
                  'benchmarks/sample.h', 'benchmarks/shapes.h', 'benchmarks/summary.h']),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
-INTERNAL = []
+INTERNAL = [('tests/test_chain.c', 'src/chain.h')]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

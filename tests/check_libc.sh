@@ -50,11 +50,11 @@ check_allocations() {
 }
 
 check_names() {
-    sed -nE 's/^CONV2D_API .*[ *](conv2d_[a-z0-9_]+)\(.*/\1/p' "$here/../include/conv2d.h" | sort > "$work/declared"
+    sed -nE 's/^CONV2D_API .*[ *](conv2d_[a-z0-9_]+)\(.*/\1/p' "$here"/../include/*.h | sort > "$work/declared"
     names_of -D --defined-only "$shared" | sort > "$work/exported"
-    comm -23 "$work/exported" "$work/declared" | complain 'exported, but not declared in conv2d.h'
-    comm -13 "$work/exported" "$work/declared" | complain 'declared in conv2d.h, but not exported'
-    [ -s "$work/declared" ] || echo "no declarations found in conv2d.h"
+    comm -23 "$work/exported" "$work/declared" | complain 'exported, but not declared in a public header'
+    comm -13 "$work/exported" "$work/declared" | complain 'declared in a public header, but not exported'
+    [ -s "$work/declared" ] || echo "no declarations found in include"
     # Hidden names are still global to whoever links the static library.
     grep -vE '^conv2d_' "$work/defined" | complain 'a global name of the static library without conv2d_'
 }
