@@ -21,16 +21,8 @@ static bool runs(const ready_chain *c)
 size_t conv2d_chain_workspace_size(const conv2d_chain *opaque, size_t parts)
 {
     const ready_chain *c = chain_of(opaque);
-    if (!runs(c))
-        return 0;
-    parts = max_size(parts, 1);
-    size_t size, of_steps = 0;
-    bool wrong = __builtin_mul_overflow(conv2d_chain_cut(c, parts).workspace, parts, &size);
-    if (conv2d_chain_by_steps(c, parts)) {
-        wrong = wrong || __builtin_mul_overflow(c->step_workspace, parts, &of_steps);
-        wrong = wrong || __builtin_add_overflow(of_steps, conv2d_chain_cut(c, 1).middle_floats, &of_steps);
-    }
-    return wrong || max_size(size, of_steps) > PTRDIFF_MAX / sizeof(float) ? SIZE_MAX : max_size(size, of_steps);
+    const size_t floats = runs(c) ? conv2d_chain_workspace(c, max_size(parts, 1)) : 0;
+    return floats > PTRDIFF_MAX / sizeof(float) ? SIZE_MAX : floats;
 }
 
 /* What is wrong with a run, if it does anything at all. */

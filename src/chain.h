@@ -41,6 +41,8 @@ typedef struct chain_bands {
 
 /* chain_plan.c */
 chain_bands conv2d_chain_cut(const ready_chain *c, size_t parts);
+/* Floats that so many parts need, or fewer; SIZE_MAX if that is too much. */
+size_t conv2d_chain_workspace(const ready_chain *c, size_t parts);
 /* Whether so many threads that can wait for each other do better by sharing each step of an image: parts of a few rows are
  * uneven, and compute the rows between them twice. */
 bool conv2d_chain_by_steps(const ready_chain *c, size_t parts);

@@ -91,11 +91,14 @@ static size_t middle_rows(const ready_chain *c, size_t rows)
     return min_size((rows - 1) * p->stride_h + span, p->in_height);
 }
 
+/* Floats of a cache line. */
+enum { LINE = 16 };
+
 /* The tensor between the steps, with room for so many rows.  Channels must not lie a multiple of 4 KiB apart, nor pixels
  * a multiple of 1 KiB: their lines would share a few sets of the L1. */
 static pitches middle_pitches(const ready_chain *c, size_t rows, size_t *floats)
 {
-    enum { LINE = 16, PIXELS = 256, PAGE = 1024 };
+    enum { PIXELS = 256, PAGE = 1024 };
     const size_t width = c->image[1].in_width, channels = c->image[1].groups * c->image[1].in_channels;
     if (c->layout == CONV2D_NHWC) {
         const size_t pixel = channels % PIXELS == 0 ? channels + LINE : channels;
@@ -116,9 +119,31 @@ chain_bands conv2d_chain_cut(const ready_chain *c, size_t parts)
     chain_bands bands = {.count = min_size(divide_up(all, c->batch), height)};
     bands.middle_rows = middle_rows(c, divide_up(height, bands.count));
     bands.middle = middle_pitches(c, bands.middle_rows, &bands.middle_floats);
-    bands.middle_floats = divide_up(bands.middle_floats, 16) * 16;
+    bands.middle_floats = divide_up(bands.middle_floats, LINE) * LINE;
     bands.workspace = bands.middle_floats + c->step_workspace;
     return bands;
+}
+
+/* a * b + c, at most SIZE_MAX. */
+static size_t multiply_add(size_t a, size_t b, size_t add)
+{
+    size_t value;
+    return __builtin_mul_overflow(a, b, &value) || __builtin_add_overflow(value, add, &value) ? SIZE_MAX : value;
+}
+
+/* Of parts that have a band each, or share an image.  The more parts, the shorter their bands, by whole rows: what they
+ * need together must not become less, as a pool may find that fewer parts are useful. */
+size_t conv2d_chain_workspace(const ready_chain *c, size_t parts)
+{
+    const problem *p = &c->image[1];
+    const size_t busy = min_size(parts, c->batch * p->out_height), most = middle_rows(c, c->band_rows);
+    const size_t span = (p->kernel_height - 1) * p->dilation_h + 1, channels = p->groups * p->in_channels;
+    size_t row;
+    middle_pitches(c, 1, &row);
+    const size_t shared = multiply_add(p->stride_h, c->batch * p->out_height + busy, span * busy);
+    const size_t rows = min_size(multiply_add(busy, most, 0), shared);
+    const size_t padding = multiply_add(busy, LINE * (channels + 1), 0); /* of channels, and of the end */
+    return multiply_add(rows, row, multiply_add(parts, c->step_workspace, padding));
 }
 
 bool conv2d_chain_by_steps(const ready_chain *c, size_t parts)

@@ -144,10 +144,12 @@ static chain_run start(const ready_chain *c, const conv2d_chain_args *args, size
 void conv2d_chain_run_bands(const ready_chain *c, const conv2d_chain_args *args, size_t part, size_t parts)
 {
     chain_run run = start(c, args, parts);
-    run.middle += part * run.bands.workspace;
-    run.workspace = run.middle + run.bands.middle_floats;
     const size_t count = run.bands.count;
     const share units = share_of(c->batch * count, part, parts);
+    if (units.begin == units.end)
+        return;
+    run.middle += part * run.bands.workspace;
+    run.workspace = run.middle + run.bands.middle_floats;
     for (size_t unit = units.begin; unit < units.end; unit++) {
         const share rows = share_of(c->image[1].out_height, unit % count, count);
         hold_rows(&run, unit / count, needed_rows(&run, rows));

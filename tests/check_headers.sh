@@ -1,13 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Compiles conv2d.h alone, pedantically, in every dialect that users write, with each compiler there is.
+# Compiles each public header alone, pedantically, in every dialect that users write, with each compiler there is.
 # usage: check_headers.sh INCLUDE_DIR
 set -u
 include=$1
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-printf '#include "conv2d.h"\n' > "$work/alone.c"
-cp "$work/alone.c" "$work/alone.cc"
 compiled=0
 failed=0
 
@@ -29,8 +27,12 @@ try_dialects() {
     done
 }
 
-try_dialects "$work/alone.c" 'c99 c11 c17 c2x' gcc clang
-try_dialects "$work/alone.cc" 'c++11 c++17 c++20' g++ clang++
+for header in "$include"/*.h; do
+    printf '#include "%s"\n' "$(basename "$header")" > "$work/alone.c"
+    cp "$work/alone.c" "$work/alone.cc"
+    try_dialects "$work/alone.c" 'c99 c11 c17 c2x' gcc clang
+    try_dialects "$work/alone.cc" 'c++11 c++17 c++20' g++ clang++
+done
 [ "$compiled" -gt 0 ] || { echo "no compiler found"; exit 77; }
 echo "$compiled dialects tried, $failed failed"
 [ "$failed" -eq 0 ]

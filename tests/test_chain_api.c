@@ -116,8 +116,29 @@ Test(chain_api, refusals_of_a_run)
     second.residual = residual_given;
     cr_assert_eq(conv2d_chain_init(&chain, &first, &second, NULL), CONV2D_OK);
     cr_expect_eq(conv2d_chain_run(&chain, &good), CONV2D_NULL_POINTER);
-    cr_expect_eq(conv2d_chain_workspace_size(&chain, SIZE_MAX / 8), SIZE_MAX);
-    cr_expect_gt(conv2d_chain_workspace_size(&chain, 0), 0);
+}
+
+/* Enough for fewer parts too, and no number that wraps around. */
+Test(chain_api, workspace)
+{
+    conv2d_desc first = step(3, 30, 5, 1), second = step(5, 30, 4, 3);
+    conv2d_chain chain;
+    first.batch = second.batch = 2;
+    cr_assert_eq(conv2d_chain_init(&chain, &first, &second, NULL), CONV2D_OK);
+    size_t before = conv2d_chain_workspace_size(&chain, 0);
+    cr_expect_gt(before, 0);
+    for (size_t parts = 1; parts < 99; parts++) {
+        const size_t size = conv2d_chain_workspace_size(&chain, parts);
+        cr_expect_geq(size, before, "%zu parts", parts);
+        before = size;
+    }
+    const size_t side = 1 << 15, channels = 1 << 30;
+    first = step(1, side, channels, 1);
+    second = step(channels, side, 1, 3);
+    cr_assert_eq(conv2d_chain_init(&chain, &first, &second, NULL), CONV2D_OK);
+    cr_expect_lt(conv2d_chain_workspace_size(&chain, 1), SIZE_MAX);
+    cr_expect_eq(conv2d_chain_workspace_size(&chain, side), SIZE_MAX);
+    cr_expect_eq(conv2d_chain_workspace_size(&chain, SIZE_MAX), SIZE_MAX);
 }
 
 /* No output: nothing is needed, nothing is done. */
