@@ -39,21 +39,21 @@ CONV2D_API conv2d_status conv2d_chain_init(conv2d_chain *chain, const conv2d_des
                                            const conv2d_options *options);
 
 /*
- * Plans max-pooling after `first`: windows of 2x2, stride 2, no padding; a last odd row or column is left out (an output
- * of no rows or columns is CONV2D_EMPTY_OUTPUT).  The largest of a window, in the order of rows, then columns:
- * y = x[0]; for each further x[i]: x[i] > y or x[i] is NaN ? x[i] : y.  So a NaN anywhere in the window gives a NaN, and
- * of +0 and -0 the first one counts.  first->out_layout and out_pitch are those of the pooled tensor, and of a residual
- * too: with a residual, out_pitch must be 0.
+ * Plans max-pooling after `first`: windows of 2x2, stride 2, no padding; a last odd row or column is left out (an
+ * output of no rows or columns is CONV2D_EMPTY_OUTPUT).  The result is the largest of a window, row by row:
+ * y = x[0]; for each further x[i]: y = x[i] > y or x[i] is NaN ? x[i] : y.  So a NaN anywhere in the window gives a
+ * NaN, and of +0 and -0 the first one counts.  first->out_layout and out_pitch are those of the pooled tensor; a
+ * residual has that layout, and is dense: with one, out_pitch must be 0.
  */
 CONV2D_API conv2d_status conv2d_chain_init_max_pool(conv2d_chain *chain, const conv2d_desc *first,
                                                     const conv2d_options *options);
 
-/* The plan of stage 0 or 1, for conv2d_packed_size and conv2d_pack_weights, to be told of by conv2d_explain, and even to
- * be run alone; NULL for a pooling, and for a failed chain.  It lives as long as *chain. */
+/* The plan of stage 0 or 1, of whole images: for conv2d_packed_size and conv2d_pack_weights, for conv2d_explain, and
+ * even to be run alone; NULL for a pooling, and for a failed chain.  It lives as long as *chain. */
 CONV2D_API const conv2d_plan *conv2d_chain_stage(const conv2d_chain *chain, size_t stage);
 
-/* How many floats of workspace a run split into so many parts needs (parts 0 means 1); SIZE_MAX if that many cannot be
- * addressed. */
+/* How many floats of workspace a run split into so many parts, or fewer, needs (parts 0 means 1); SIZE_MAX if that many
+ * cannot be addressed. */
 CONV2D_API size_t conv2d_chain_workspace_size(const conv2d_chain *chain, size_t parts);
 
 /* Runs the chain on the calling thread: no allocation, no lock, no I/O. */
@@ -62,12 +62,16 @@ CONV2D_API conv2d_status conv2d_chain_run(const conv2d_chain *chain, const conv2
 /*
  * Runs part `part` of `parts`, for callers with threads of their own.  The parts write disjoint outputs, may run in any
  * order and at the same time, and share one workspace of conv2d_chain_workspace_size(chain, parts).  A part may be
- * empty.  Where windows overlap, two parts compute the rows between them both.
+ * empty.  A part is some rows of some images: where windows overlap, neighbouring parts both compute what both need.
  */
 CONV2D_API conv2d_status conv2d_chain_run_part(const conv2d_chain *chain, const conv2d_chain_args *args, size_t part,
                                                size_t parts);
 
-/* Runs the chain on as many threads of the pool as are useful and returns when all are done. */
+/*
+ * Runs the chain on as many threads of the pool as are useful and returns when all are done.  Where whole images stay in
+ * cache the threads share the first step, then the second one, so that nothing is computed twice.  The workspace is that
+ * of conv2d_pool_threads(pool) parts.
+ */
 CONV2D_API conv2d_status conv2d_chain_run_pool(conv2d_pool *pool, const conv2d_chain *chain,
                                                const conv2d_chain_args *args);
 

@@ -20,6 +20,9 @@ typedef struct ready_chain {
     size_t step_workspace; /* floats that the kernels of either step need for any such band */
 } ready_chain;
 
+/* A call of a kernel makes at most so many rows, so that planning can try all numbers of them. */
+enum { CHAIN_SLICE_ROWS = 256 };
+
 enum { CHAIN_MAGIC = 0x32686373 }; /* "sch2" */
 
 _Static_assert(sizeof(ready_chain) <= sizeof(conv2d_chain), "conv2d_chain is too small");
@@ -43,8 +46,8 @@ typedef struct chain_bands {
 chain_bands conv2d_chain_cut(const ready_chain *c, size_t parts);
 /* Floats that so many parts need, or fewer; SIZE_MAX if that is too much. */
 size_t conv2d_chain_workspace(const ready_chain *c, size_t parts);
-/* Whether so many threads that can wait for each other do better by sharing each step of an image: parts of a few rows are
- * uneven, and compute the rows between them twice. */
+/* Whether so many threads that can wait for each other do better by sharing each step of an image: parts of a few rows
+ * are uneven, and compute the rows between them twice. */
 bool conv2d_chain_by_steps(const ready_chain *c, size_t parts);
 /* Output rows [begin, end) of an image as a problem of their own, whose input begins with the first row that they need:
  * `inputs` of the image's. */

@@ -71,11 +71,17 @@ static conv2d_status choose_layout(ready_chain *c, conv2d_desc desc[2], const co
     return c->status;
 }
 
+/* Input rows that an output row reaches over. */
+static size_t span_of(const problem *p)
+{
+    return (p->kernel_height - 1) * p->dilation_h + 1;
+}
+
 problem conv2d_slice_rows(const problem *image, size_t begin, size_t end, tap_range *inputs)
 {
     problem p = *image;
-    const size_t span = (p.kernel_height - 1) * p.dilation_h + 1, top = begin * p.stride_h;
-    *inputs = inputs_of(begin, end - 1, p.stride_h, span, p.pad_top, p.in_height);
+    const size_t top = begin * p.stride_h;
+    *inputs = inputs_of(begin, end - 1, p.stride_h, span_of(&p), p.pad_top, p.in_height);
     p.out_height = end - begin;
     p.in_height = inputs->end - inputs->begin;
     p.pad_top = inputs->begin + p.pad_top > top ? inputs->begin + p.pad_top - top : 0;
@@ -87,15 +93,14 @@ problem conv2d_slice_rows(const problem *image, size_t begin, size_t end, tap_ra
 static size_t middle_rows(const ready_chain *c, size_t rows)
 {
     const problem *p = &c->image[1];
-    const size_t span = (p->kernel_height - 1) * p->dilation_h + 1;
-    return min_size((rows - 1) * p->stride_h + span, p->in_height);
+    return min_size((rows - 1) * p->stride_h + span_of(p), p->in_height);
 }
 
 /* Floats of a cache line. */
 enum { LINE = 16 };
 
-/* The tensor between the steps, with room for so many rows.  Channels must not lie a multiple of 4 KiB apart, nor pixels
- * a multiple of 1 KiB: their lines would share a few sets of the L1. */
+/* The tensor between the steps, with room for so many rows.  Channels must not lie a multiple of 4 KiB apart, nor
+ * pixels a multiple of 1 KiB: their lines would share a few sets of the L1. */
 static pitches middle_pitches(const ready_chain *c, size_t rows, size_t *floats)
 {
     enum { PIXELS = 256, PAGE = 1024 };
@@ -137,10 +142,10 @@ size_t conv2d_chain_workspace(const ready_chain *c, size_t parts)
 {
     const problem *p = &c->image[1];
     const size_t busy = min_size(parts, c->batch * p->out_height), most = middle_rows(c, c->band_rows);
-    const size_t span = (p->kernel_height - 1) * p->dilation_h + 1, channels = p->groups * p->in_channels;
+    const size_t channels = p->groups * p->in_channels;
     size_t row;
     middle_pitches(c, 1, &row);
-    const size_t shared = multiply_add(p->stride_h, c->batch * p->out_height + busy, span * busy);
+    const size_t shared = multiply_add(p->stride_h, c->batch * p->out_height + busy, span_of(p) * busy);
     const size_t rows = min_size(multiply_add(busy, most, 0), shared);
     const size_t padding = multiply_add(busy, LINE * (channels + 1), 0); /* of channels, and of the end */
     return multiply_add(rows, row, multiply_add(parts, c->step_workspace, padding));
@@ -160,7 +165,7 @@ static size_t step_workspace(const ready_chain *c, size_t step, size_t rows, con
     image.pad_top = 0;
     *(step == 0 ? &image.out : &image.in) = bands->middle;
     size_t most = 0;
-    for (; rows > 0; rows--) {
+    for (rows = min_size(rows, CHAIN_SLICE_ROWS); rows > 0; rows--) {
         tap_range inputs;
         const problem slice = conv2d_slice_rows(&image, 0, rows, &inputs);
         const size_t workspace = conv2d_choose_blocking(&slice, kernel).workspace;
@@ -171,10 +176,16 @@ static size_t step_workspace(const ready_chain *c, size_t step, size_t rows, con
     return most;
 }
 
-/* The size of a tensor, images and pitches aside. */
-static size_t floats_of(size_t channels, size_t rows, size_t columns)
+static size_t floats_of_image(size_t groups, size_t channels, size_t height, size_t width)
 {
-    return channels * rows * columns;
+    return groups * channels * height * width;
+}
+
+/* Rows that an output shares with the next one. */
+static size_t overlap_of(const problem *p)
+{
+    const size_t span = span_of(p);
+    return span > p->stride_h ? span - p->stride_h : 0;
 }
 
 static size_t weights_of(const problem *p)
@@ -190,19 +201,17 @@ static size_t weights_of(const problem *p)
 static size_t choose_rows(const ready_chain *c)
 {
     enum { CACHED = 8, LEAST_OVERLAPS = 8 };
-    const problem *first = &c->image[0], *second = &c->image[1];
-    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float),
-                 row = floats_of(second->groups * second->in_channels, 1, second->in_width);
-    const size_t span = (second->kernel_height - 1) * second->dilation_h + 1;
-    const size_t overlap = span > second->stride_h ? span - second->stride_h : 0;
-    const size_t floats = floats_of(first->groups * first->in_channels, first->in_height, first->in_width) +
-                          row * second->in_height +
-                          floats_of(second->groups * second->out_channels, second->out_height, second->out_width);
-    if (floats <= (c->pools ? 1 : CACHED) * l2)
-        return second->out_height;
-    const size_t weights = weights_of(first) + (c->pools ? 0 : weights_of(second));
-    const size_t rows = max_size(max_size(l2, weights) / max_size(row, 1), LEAST_OVERLAPS * overlap);
-    return min_size(rows > span ? (rows - span) / second->stride_h + 1 : 1, second->out_height);
+    const problem *p = &c->image[0], *q = &c->image[1];
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), span = span_of(q);
+    const size_t middle = floats_of_image(q->groups, q->in_channels, q->in_height, q->in_width);
+    const size_t all = floats_of_image(p->groups, p->in_channels, p->in_height, p->in_width) + middle +
+                       floats_of_image(q->groups, q->out_channels, q->out_height, q->out_width);
+    if (all <= (c->pools ? 1 : CACHED) * l2)
+        return q->out_height;
+    const size_t weights = weights_of(p) + (c->pools ? 0 : weights_of(q));
+    const size_t row = max_size(middle / max_size(q->in_height, 1), 1);
+    const size_t rows = max_size(max_size(l2, weights) / row, LEAST_OVERLAPS * overlap_of(q));
+    return min_size(rows > span ? (rows - span) / q->stride_h + 1 : 1, q->out_height);
 }
 
 static void choose_band(ready_chain *c)

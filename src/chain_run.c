@@ -63,7 +63,7 @@ static void move_rows(const chain_run *run, size_t rows, const float *from, cons
 }
 
 /* Rows [begin, end) of the first step's output, to row `at` of the buffer.  Its residual is added in place. */
-static void make_rows(chain_run *run, size_t image, size_t begin, size_t end, size_t at)
+static void make_slice(chain_run *run, size_t image, size_t begin, size_t end, size_t at)
 {
     const problem *whole = &run->image[0];
     tap_range inputs;
@@ -84,6 +84,12 @@ static void make_rows(chain_run *run, size_t image, size_t begin, size_t end, si
               });
 }
 
+static void make_rows(chain_run *run, size_t image, size_t begin, size_t end, size_t at)
+{
+    for (; begin < end; begin += CHAIN_SLICE_ROWS, at += CHAIN_SLICE_ROWS)
+        make_slice(run, image, begin, min_size(begin + CHAIN_SLICE_ROWS, end), at);
+}
+
 /* Has the buffer begin with the rows that are needed next. */
 static void hold_rows(chain_run *run, size_t image, tap_range needed)
 {
@@ -93,14 +99,13 @@ static void hold_rows(chain_run *run, size_t image, tap_range needed)
     if (overlap && needed.begin > run->held.begin)
         move_rows(run, fresh - needed.begin, run->middle + (ptrdiff_t)(needed.begin - run->held.begin) * row,
                   &run->bands.middle, run->middle);
-    if (fresh < needed.end)
-        make_rows(run, image, fresh, needed.end, fresh - needed.begin);
+    make_rows(run, image, fresh, needed.end, fresh - needed.begin);
     run->held_image = image;
     run->held = needed;
 }
 
 /* Output rows of the second step, from what is held. */
-static void use_rows(chain_run *run, size_t image, share rows)
+static void use_slice(chain_run *run, size_t image, share rows)
 {
     const problem *whole = &run->image[1];
     tap_range needed;
@@ -108,12 +113,18 @@ static void use_rows(chain_run *run, size_t image, share rows)
     const ptrdiff_t out = (ptrdiff_t)image * whole->out.image + (ptrdiff_t)rows.begin * whole->out.row;
     run_slice(run, 1, &slice,
               &(conv2d_args){
-                  .in = run->middle,
+                  .in = run->middle + (ptrdiff_t)(needed.begin - run->held.begin) * whole->in.row,
                   .packed = run->args->packed[1],
                   .residual = whole->has_residual ? run->args->residual[1] + out : NULL,
                   .out = run->args->out + out,
                   .workspace = run->workspace,
               });
+}
+
+static void use_rows(chain_run *run, size_t image, share rows)
+{
+    for (; rows.begin < rows.end; rows.begin += CHAIN_SLICE_ROWS)
+        use_slice(run, image, (share){rows.begin, min_size(rows.begin + CHAIN_SLICE_ROWS, rows.end)});
 }
 
 static tap_range needed_rows(const chain_run *run, share rows)
@@ -164,9 +175,9 @@ void conv2d_chain_run_step(const ready_chain *c, const chain_step *at, size_t pa
     run.part = part;
     run.parts = parts;
     const share rows = {0, c->image[1].out_height};
-    const tap_range needed = needed_rows(&run, rows);
-    if (at->step == 1)
+    run.held = needed_rows(&run, rows);
+    if (at->step == 0)
+        make_rows(&run, at->image, run.held.begin, run.held.end, 0);
+    else
         use_rows(&run, at->image, rows);
-    else if (needed.begin < needed.end)
-        make_rows(&run, at->image, needed.begin, needed.end, 0);
 }

@@ -327,6 +327,25 @@ Test(chain, bands_of_its_own_choice)
     check_chain(&c);
 }
 
+/* More rows than a call of a kernel makes. */
+Test(chain, tall_images)
+{
+    for (size_t i = 0; i < 8; i++) {
+        chain_case c = {.isa = conv2d_cpu_isa(), .parts = i / 4 * 2, .pools = i % 4 == 3, .seed = i};
+        c.desc[0] = simple_desc(3, 1500, 5, 7, 3, 3);
+        c.desc[0].stride_h = c.desc[0].stride_w = 1 + i % 2;
+        c.desc[0].pad_left = c.desc[0].pad_right = 1;
+        c.desc[1] = pooled(&c.desc[0]);
+        if (!c.pools) {
+            c.desc[1].out_channels = 14;
+            c.desc[1].kernel_height = 4;
+            c.desc[1].stride_h = 1 + i / 2 % 2;
+            c.desc[1].pad_left = c.desc[1].pad_top = 1;
+        }
+        check_chain(&c);
+    }
+}
+
 /* A NaN in a window comes out, wherever it is; of two zeros the first one. */
 Test(chain, pooling_of_nan_and_zeros)
 {
