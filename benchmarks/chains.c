@@ -37,7 +37,8 @@ static void run_fused(void *context)
 
 static float larger(float y, float x)
 {
-    return x > y || x != x ? x : y;
+    const float most = x > y ? x : y;
+    return x != x ? x : most;
 }
 
 /* What the steps run alone would be pooled with; on one thread. */

@@ -68,9 +68,9 @@ CONV2D_API conv2d_status conv2d_chain_run_part(const conv2d_chain *chain, const 
                                                size_t parts);
 
 /*
- * Runs the chain on as many threads of the pool as are useful and returns when all are done.  Where whole images stay in
- * cache the threads share the first step, then the second one, so that nothing is computed twice.  The workspace is that
- * of conv2d_pool_threads(pool) parts.
+ * Runs the chain on as many threads of the pool as are useful and returns when all are done.  Where whole images stay
+ * in cache the threads share the first step, then the second one, so that nothing is computed twice.  The workspace is
+ * that of conv2d_pool_threads(pool) parts.
  */
 CONV2D_API conv2d_status conv2d_chain_run_pool(conv2d_pool *pool, const conv2d_chain *chain,
                                                const conv2d_chain_args *args);

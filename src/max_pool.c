@@ -8,7 +8,8 @@
 
 static float larger(float y, float x)
 {
-    return x > y || x != x ? x : y;
+    const float most = x > y ? x : y;
+    return x != x ? x : most;
 }
 
 #ifdef __x86_64__
