@@ -204,7 +204,7 @@ static void any_kernel(conv2d_desc *d, uint64_t *state)
     d->pad_bottom = random_below(state, 3) ? d->pad_top : random_below(state, 7);
     d->pad_left = d->pad_right = random_below(state, 6) ? d->kernel_width / 2 : random_below(state, 4);
     d->weights_layout = (conv2d_weights_layout)random_below(state, 3);
-    d->activation = (conv2d_activation)random_below(state, CONV2D_LEAKY_RELU + 1);
+    d->activation = (conv2d_activation)random_below(state, CONV2D_MISH + 1);
     d->act_a = -0.5f;
     d->act_b = 0.75f;
     d->bias = random_below(state, 2) ? bias_given : NULL;
