@@ -48,8 +48,9 @@ CONV2D_API conv2d_status conv2d_chain_init(conv2d_chain *chain, const conv2d_des
 CONV2D_API conv2d_status conv2d_chain_init_max_pool(conv2d_chain *chain, const conv2d_desc *first,
                                                     const conv2d_options *options);
 
-/* The plan of stage 0 or 1, of whole images: for conv2d_packed_size and conv2d_pack_weights, for conv2d_explain, and
- * even to be run alone; NULL for a pooling, and for a failed chain.  It lives as long as *chain. */
+/* The plan of stage 0 or 1, of whole images, dense between the stages in the layout that conv2d_chain_explain tells:
+ * for conv2d_packed_size, conv2d_pack_weights and conv2d_explain.  NULL for a pooling, and for a failed chain.  It
+ * lives as long as *chain. */
 CONV2D_API const conv2d_plan *conv2d_chain_stage(const conv2d_chain *chain, size_t stage);
 
 /* How many floats of workspace a run split into so many parts, or fewer, needs (parts 0 means 1); SIZE_MAX if that many
