@@ -10,6 +10,7 @@
 #include "overhead.h"
 #include "peer_compare.h"
 #include "report.h"
+#include "tune.h"
 
 enum { EXIT_WRONG_RESULT = 1, EXIT_WRONG_ARGUMENT = 2, MESSAGE_SIZE = 8192, ROWS_WORTH_A_SUMMARY = 4 };
 
@@ -45,7 +46,8 @@ static void find_speedup(const results *earlier, measurement *m)
 static void find_choice(const conv2d_desc *desc, const conv2d_options *given, char *name, size_t size)
 {
     conv2d_plan plan;
-    const conv2d_options free_choice = {.isa = given->isa};
+    conv2d_options free_choice = *given;
+    free_choice.kernel = NULL;
     const bool planned = conv2d_plan_init(&plan, desc, &free_choice) == CONV2D_OK;
     snprintf(name, size, "%s", planned ? conv2d_kernel_name(&plan) : "");
 }
@@ -125,7 +127,9 @@ static void run_problem(session *s, size_t problem_number)
                          .machine = asked->time ? &s->machine[t] : NULL,
                          .budget = asked->seconds,
                          .threads = asked->threads[t],
-                         .options = {.isa = asked->isas[i]}};
+                         .options = {.isa = asked->isas[i],
+                                     .records = asked->records.records,
+                                     .record_count = asked->records.count}};
             run_kernels(s, problem_number, &r);
         }
     expectation_free(&expected);
@@ -138,7 +142,10 @@ static bool explain_all(const options *asked)
     bool good = true;
     for (size_t i = 0; i < asked->problems.count * asked->isa_count; i++) {
         const problem *const p = &asked->problems.problems[i / asked->isa_count];
-        const conv2d_options wanted = {.isa = asked->isas[i % asked->isa_count], .kernel = asked->kernel};
+        const conv2d_options wanted = {.isa = asked->isas[i % asked->isa_count],
+                                       .kernel = asked->kernel,
+                                       .records = asked->records.records,
+                                       .record_count = asked->records.count};
         conv2d_desc desc = p->desc;
         const float any = 0; /* a plan looks only whether there is a bias, and a residual */
         desc.bias = p->with_bias ? &any : NULL;
@@ -274,6 +281,9 @@ int main(int argument_count, char **arguments)
     switch (asked.action) {
     case ACTION_MEASURE:
         code = measure_all(&asked);
+        break;
+    case ACTION_TUNE:
+        code = !drop_missing_isas(&asked) ? EXIT_WRONG_ARGUMENT : tune_all(&asked) ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
         break;
     case ACTION_EXPLAIN:
         code = explain_all(&asked) ? EXIT_SUCCESS : EXIT_WRONG_RESULT;

@@ -123,6 +123,17 @@ static bool read_json(options *o, scan *s)
     return *s->at || scan_fail(s, s->at, "the name of a file is missing here");
 }
 
+static bool read_records(options *o, scan *s)
+{
+    return records_read(&o->records, s->at) || scan_fail(s, s->at, "these records cannot be read");
+}
+
+static bool read_records_out(options *o, scan *s)
+{
+    o->records_out = s->at;
+    return *s->at || scan_fail(s, s->at, "the name of a file is missing here");
+}
+
 static bool read_peers(options *o, scan *s)
 {
     o->peers = *s->at ? s->at : "all";
@@ -169,6 +180,10 @@ static const struct option_row {
      "time a chain, such as '8x9x9 3x3 + 16x1x1' or '... + max2', or a file or suite of them, fused "
      "and not",
      .read = read_chains},
+    {"--tune", NULL, "measure which kernel and blocking is best, and how far from it the library's choice is",
+     .action = ACTION_TUNE},
+    {"--records", "FILE", "write what --tune finds: text, or C if the name ends in .h", .read = read_records_out},
+    {"--use", "FILE", "have the library choose by these records (of --tune --records)", .read = read_records},
     {"--json", "FILE", "write the results there too; - is standard output", .read = read_json},
     {"--peers", "[=LIST]", "compare with other libraries: WHO or WHO:MODE, joined by commas (default all)",
      .read = read_peers, .is_optional = true},
@@ -263,6 +278,8 @@ static bool check_together(const options *o)
         wrong = "--kernel and --kernels exclude each other";
     else if (o->peers && (!o->time || o->every_kernel || o->fresh))
         wrong = "--peers compares times: --verify, --kernels and --fresh do not go with it";
+    else if (o->records_out && o->action != ACTION_TUNE)
+        wrong = "--records keeps what --tune finds (--use reads them)";
     else if (!o->verify && !o->time)
         wrong = "--verify and --no-verify exclude each other";
     else if (o->problems.count == 0 && o->action <= ACTION_EXPLAIN)
@@ -310,4 +327,5 @@ bool options_read(options *o, int argument_count, char **arguments)
 void options_free(options *o)
 {
     input_free(&o->problems);
+    records_free(&o->records);
 }

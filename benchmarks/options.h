@@ -7,11 +7,13 @@
 #include <stddef.h>
 
 #include "input.h"
+#include "records.h"
 
 enum { MOST_LAYOUTS = 4, MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024 };
 
 typedef enum action {
     ACTION_MEASURE,
+    ACTION_TUNE,
     ACTION_EXPLAIN,
     ACTION_OVERHEAD,
     ACTION_CHAINS,
@@ -32,10 +34,12 @@ typedef struct options {
     size_t sample;      /* take every so manyth problem, likewise */
     const char *kernel; /* NULL: the library chooses */
     bool every_kernel, fresh, verify, time, summary;
-    double seconds;     /* per measurement */
-    const char *peers;  /* which of them to compare with; NULL: none */
-    const char *chains; /* of ACTION_CHAINS */
-    const char *json;   /* NULL: none; "-": standard output */
+    double seconds;          /* per measurement */
+    const char *peers;       /* which of them to compare with; NULL: none */
+    const char *chains;      /* of ACTION_CHAINS */
+    const char *json;        /* NULL: none; "-": standard output */
+    const char *records_out; /* --tune; NULL: none */
+    record_list records;     /* for the library to choose by */
 } options;
 
 /* False if something is wrong: then it has been said on stderr, with the place and the grammar. */

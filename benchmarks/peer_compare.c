@@ -196,7 +196,8 @@ static bool set_up(stage *g, size_t threads, const conv2d_options *wanted, char 
 static bool compare_problem(const options *asked, size_t number, const char *name, size_t threads, conv2d_isa isa,
                             const report *r, peer_list *peers, peer_rows *all)
 {
-    const conv2d_options wanted = {.isa = isa, .kernel = asked->kernel};
+    const conv2d_options wanted = {
+        .isa = isa, .kernel = asked->kernel, .records = asked->records.records, .record_count = asked->records.count};
     stage g = {.asked = asked, .problem = &asked->problems.problems[number], .name = name};
     char message[1024] = "no memory for its rows";
     const bool good =

@@ -112,6 +112,10 @@ typedef struct conv2d_options {
     const char *kernel; /* this kernel and no other, by the name conv2d_kernel_name() gives */
     int prefer_256;     /* 1: no AVX-512 although the CPU has it; -1: AVX-512 if the CPU has it;
                                                0: what the library knows about this CPU */
+
+    /* Measured choices to prefer (conv2d_tune.h), the caller's, read while planning only; NULL if there are none. */
+    const struct conv2d_record *records;
+    size_t record_count;
 } conv2d_options;
 
 /* One problem made ready to run: fixed size, in the caller's memory, may be copied, owns nothing, needs no freeing. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The public calls: checks of their arguments, and no logic. */
-#define _GNU_SOURCE /* clock_gettime */
+#define _GNU_SOURCE /* posix_memalign */
 #include "conv2d.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "pack.h"
 #include "plan.h"
@@ -33,11 +32,17 @@ static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const con
         p->fault = "options.isa is none of the enumeration";
         return CONV2D_INVALID;
     }
+    if (!options->records && options->record_count) {
+        p->fault = "options.records is NULL";
+        return CONV2D_NULL_POINTER;
+    }
     conv2d_status status = conv2d_check_problem(desc, &p->problem, &p->fault);
     if (status == CONV2D_OK)
         status = conv2d_select_kernel(p, options);
-    if (status == CONV2D_OK)
+    if (status == CONV2D_OK) {
         p->blocking = conv2d_choose_blocking(&p->problem, p->kernel);
+        conv2d_apply_record(p, desc, options);
+    }
     return status;
 }
 
@@ -113,13 +118,6 @@ size_t conv2d_useful_parts(const conv2d_plan *opaque)
     return parts < 1 ? 1 : parts < MOST ? (size_t)parts : MOST;
 }
 
-static double seconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 void conv2d_run_family(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts)
 {
     static run_fn *const run[] = {[CONV2D_FAMILY_REFERENCE] = conv2d_run_reference,
@@ -150,10 +148,10 @@ conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args
         conv2d_run_family(p, args, part, parts);
         return CONV2D_OK;
     }
-    const double start = seconds();
+    const double start = conv2d_seconds();
     conv2d_run_family(p, args, part, parts);
     fprintf(stderr, "conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
-            seconds() - start);
+            conv2d_seconds() - start);
     return CONV2D_OK;
 }
 

@@ -3,8 +3,11 @@
 #include "cpu.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "conv2d_tune.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -63,16 +66,26 @@ static bool is_vendor(const char *name)
     return memcmp(&r.b, name, 4) == 0 && memcmp(&r.d, name + 4, 4) == 0 && memcmp(&r.c, name + 8, 4) == 0;
 }
 
-/* The marketing name contains one of the words. */
-static bool brand_has(const char *const words[], size_t count)
+typedef struct cpu_brand {
+    char text[49];
+} cpu_brand;
+
+/* The marketing name. */
+static cpu_brand read_brand(void)
 {
-    char brand[49] = "";
+    cpu_brand brand = {""};
     for (unsigned i = 0; i < 3; i++) {
         const cpuid_leaf r = cpuid(0x80000002u + i, 0);
-        memcpy(brand + i * 16, &r, 16);
+        memcpy(brand.text + i * 16, &r, 16);
     }
+    return brand;
+}
+
+static bool brand_has(const char *const words[], size_t count)
+{
+    const cpu_brand brand = read_brand();
     for (size_t i = 0; i < count; i++)
-        if (strstr(brand, words[i]))
+        if (strstr(brand.text, words[i]))
             return true;
     return false;
 }
@@ -122,6 +135,24 @@ static size_t cache_bytes(unsigned level, size_t fallback)
     return fallback;
 }
 
+/* Hypervisors shorten the marketing name to that of a whole series: family and model tell its members apart. */
+static void name_cpu(char *name, size_t size, const cpuid_leaf *features)
+{
+    static const char allowed[] = "()@.,-_/+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const cpu_brand brand = read_brand();
+    char words[sizeof brand.text];
+    size_t length = 0;
+    for (const char *at = brand.text; *at; at++)
+        if (strchr(allowed, *at))
+            words[length++] = *at;
+        else if (length && words[length - 1] != ' ')
+            words[length++] = ' ';
+    while (length && words[length - 1] == ' ')
+        length--;
+    snprintf(name, size, "%.*s%sfamily %u model %u", (int)length, words, length ? " " : "", family_of(features),
+             model_of(features));
+}
+
 static cpu_facts detect(void)
 {
     const cpuid_leaf features = cpuid(1, 0);
@@ -129,12 +160,13 @@ static cpu_facts detect(void)
     facts.isa = detect_isa(&features, &facts.fma);
     facts.prefer_256 = facts.isa == CONV2D_ISA_AVX512 && is_slow_512(&features);
     facts.two_wide_fmas = facts.isa == CONV2D_ISA_AVX512 && has_two_wide_fmas(&features);
+    name_cpu(facts.name, sizeof facts.name, &features);
     return facts;
 }
 #else
 static cpu_facts detect(void)
 {
-    return (cpu_facts){.isa = CONV2D_ISA_SCALAR, .l1_bytes = 32 << 10, .l2_bytes = 256 << 10};
+    return (cpu_facts){.isa = CONV2D_ISA_SCALAR, .l1_bytes = 32 << 10, .l2_bytes = 256 << 10, .name = "unknown"};
 }
 #endif
 
@@ -177,6 +209,11 @@ const cpu_facts *conv2d_cpu(void)
 {
     ask_once();
     return &known.facts;
+}
+
+const char *conv2d_cpu_name(void)
+{
+    return conv2d_cpu()->name;
 }
 
 conv2d_isa conv2d_environment_isa(void)

@@ -14,6 +14,7 @@ typedef struct cpu_facts {
     bool fma;           /* for the scalar reference */
     bool two_wide_fmas; /* two 512-bit FMAs per cycle; else AVX2 has the same peak */
     size_t l1_bytes, l2_bytes;
+    char name[80]; /* by which records know it: letters, digits, blanks and ()@.,-_/+ */
 } cpu_facts;
 
 /* Asked once, then cached; safe from any thread. */

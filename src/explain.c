@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan in words, and a chain. */
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "chain.h"
-
-typedef struct text {
-    char *at;
-    size_t size, length;
-} text;
-
-__attribute__((format(printf, 2, 3))) static void say(text *t, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    const size_t used = min_size(t->length, t->size);
-    const int n = vsnprintf(used < t->size ? t->at + used : NULL, t->size - used, format, list);
-    t->length += n > 0 ? (size_t)n : 0;
-    va_end(list);
-}
+#include "text.h"
 
 static void say_problem(text *t, const problem *p)
 {
@@ -61,15 +44,16 @@ static void say_candidates(text *t, const ready_plan *plan)
             say(t, "  not %s: %s\n", kernel->name, refusal);
         else
             say(t, "  not %s: predicted %.1f %% of peak%s\n", kernel->name,
-                100 * conv2d_predict_efficiency(&plan->problem, kernel), plan->forced ? ", another was forced" : "");
+                100 * conv2d_predict_efficiency(&plan->problem, kernel),
+                plan->forced     ? ", another was forced"
+                : plan->recorded ? ", a record says another"
+                                 : "");
     }
 }
 
 size_t conv2d_explain(const conv2d_plan *opaque, char *buffer, size_t size)
 {
-    text t = {buffer, size, 0};
-    if (size)
-        buffer[0] = '\0';
+    text t = text_in(buffer, size);
     const ready_plan *p = plan_of(opaque);
     if (!p) {
         say(&t, "refused: this is no plan (conv2d_plan_init was not called)\n");
@@ -78,7 +62,12 @@ size_t conv2d_explain(const conv2d_plan *opaque, char *buffer, size_t size)
     } else {
         say_problem(&t, &p->problem);
         say(&t, "kernel: %s, %s, predicted %.1f %% of peak; instruction sets up to %s\n", p->kernel->name,
-            p->forced ? "forced" : "chosen", 100 * p->efficiency, conv2d_isa_name(p->isa));
+            p->forced     ? "forced"
+            : p->recorded ? "recorded"
+                          : "chosen",
+            100 * p->efficiency, conv2d_isa_name(p->isa));
+        if (p->record)
+            say(&t, "record: %s\n", p->record);
         say_blocking(&t, p);
         say_candidates(&t, p);
     }
@@ -100,9 +89,7 @@ static void say_chain(text *t, const ready_chain *c)
 
 size_t conv2d_chain_explain(const conv2d_chain *opaque, char *buffer, size_t size)
 {
-    text t = {buffer, size, 0};
-    if (size)
-        buffer[0] = '\0';
+    text t = text_in(buffer, size);
     const ready_chain *c = chain_of(opaque);
     if (!c)
         say(&t, "refused: this is no chain (conv2d_chain_init was not called)\n");

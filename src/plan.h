@@ -56,9 +56,10 @@ typedef struct ready_plan {
     problem problem;
     const conv2d_kernel *kernel;
     blocking blocking;
-    double efficiency; /* predicted share of the FMA peak */
-    conv2d_isa isa;    /* upper bound that was in force */
-    bool forced;
+    double efficiency;     /* predicted share of the FMA peak */
+    conv2d_isa isa;        /* upper bound that was in force */
+    bool forced, recorded; /* the kernel, by the options or a record */
+    const char *record;    /* static text: what became of the options' records; NULL: there were none */
 } ready_plan;
 
 enum { PLAN_MAGIC = 0x32766e6f }; /* "onv2" */
@@ -183,20 +184,37 @@ conv2d_status conv2d_check_unflattened(const conv2d_desc *desc, problem *p, cons
 void conv2d_flatten_rows(problem *p);
 /* select.c */
 conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options);
+/* By name; NULL if the build has none. */
+const conv2d_kernel *conv2d_find_kernel(const char *name);
 /* Why this kernel cannot run the problem, or NULL. */
 const char *conv2d_kernel_refusal(const ready_plan *p, const conv2d_kernel *kernel);
 /* blocking.c */
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel);
 /* Whether the workspace for a stride, W's only one, has a size that fits in size_t with room for many parts. */
 bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel);
+/* The same whatever the stride, and whether K can run on a copy of the pixels; then the two copies. */
+bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel);
+bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel);
+void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel);
+void conv2d_set_pixel_scratch(blocking *b, const problem *p);
 /* W: whether its edge tiles span whole rows of this problem's few channels. */
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_workspace_per_part(const ready_plan *p);
+/* knobs.c: sets those that are not 0; false, and *b may be half changed, if one does not fit. */
+bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel, const size_t knobs[]);
+/* What a knob stands at, and the largest number that fits: 0 if the kernel does not have it. */
+size_t conv2d_knob_value(const blocking *b, size_t knob);
+size_t conv2d_knob_limit(const blocking *b, const problem *p, const conv2d_kernel *kernel, size_t knob);
+/* record.c: after the choice, which a fitting record of the options replaces */
+void conv2d_apply_record(ready_plan *p, const conv2d_desc *desc, const conv2d_options *options);
 /* predict.c: the share of the FMA peak, 0 to 1 */
 double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel);
 /* Cycles of the whole run on one thread. */
 double conv2d_predict_cycles(const ready_plan *p);
+
+/* tune_race.c: a clock that only goes forward */
+double conv2d_seconds(void);
 
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);

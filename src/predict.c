@@ -71,7 +71,10 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns)
 {
     const double loads = 0.5 * (double)(kernel->lanes / 8 * vectors + columns);
-    return tap_cycles((double)(vectors * columns), loads, kernel) +
+    /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
+    const size_t weights = p->in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
+    const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > conv2d_cpu()->l1_bytes / 2;
+    return tap_cycles((double)(vectors * columns), loads, kernel) + (weights_miss ? 0.25 * (double)vectors : 0) +
            miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8);
 }
 
@@ -98,6 +101,8 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     const size_t group = min_size(conv2d_group_vectors(p, kernel), divide_up(p->out_width, kernel->lanes));
+    /* Tiles of a block's 16 channels follow each other along a long group (blocking.c). */
+    const double start = kernel->tile_channels == CONV2D_OC_BLOCK ? 12 : 25;
     double row = 0, ends = 0;
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
@@ -108,7 +113,7 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
             const size_t width = widest_columns(kernel, channels, group);
             const double tiles = (double)repeat * vectors / (double)width;
             row += tiles * w_tile_cycles(p, kernel, channels, width);
-            ends += tiles * (25 + 2.5 * (double)(channels * width));
+            ends += tiles * (start + 2.5 * (double)(channels * width));
             done += channels;
         }
         oc += repeat * in_block;

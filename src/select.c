@@ -92,7 +92,7 @@ static conv2d_isa isa_bound(const conv2d_options *options)
     return prefer_256 && bound == CONV2D_ISA_AVX512 ? CONV2D_ISA_AVX2 : bound;
 }
 
-static const conv2d_kernel *find_kernel(const char *name)
+const conv2d_kernel *conv2d_find_kernel(const char *name)
 {
     for (size_t i = 0; i < conv2d_kernel_count; i++)
         if (strcmp(conv2d_kernels[i].name, name) == 0)
@@ -102,7 +102,7 @@ static const conv2d_kernel *find_kernel(const char *name)
 
 static conv2d_status force_kernel(ready_plan *p, const char *name)
 {
-    p->kernel = find_kernel(name);
+    p->kernel = conv2d_find_kernel(name);
     if (!p->kernel) {
         p->fault = "options.kernel names no kernel of this build";
         return CONV2D_UNKNOWN_KERNEL;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Checks what the built library asks of a system and shows to it: libc alone, the names of the header alone, no more
+# Checks what the built library asks of a system and shows to it: libc alone, the names of the headers alone, no more
 # memory than it says, nothing executable that need not be.
 # usage: check_libc.sh LIB.so LIB.a
 set -u
@@ -42,19 +42,19 @@ check_dependencies() {
         comm -23 - "$work/defined" | comm -23 - "$work/allowed" | complain 'not in tests/libc_symbols.txt'
 }
 
-# Memory comes from the caller, but for the one-call function and the pool.
+# Memory comes from the caller, but for the one-call function, tuning and the pool.
 check_allocations() {
     nm -u "$static" | awk '/^[^ ].*:$/ { member = $1 }
         / (malloc|calloc|realloc|free|aligned_alloc|posix_memalign|mmap)$/ { print member, $NF }' |
-        grep -vE '(^|[_/(])(conv2d|pool)\.c\.o' | complain 'allocates'
+        grep -vE '(^|[_/(])(conv2d|pool|tune)\.c\.o' | complain 'allocates'
 }
 
 check_names() {
     sed -nE 's/^CONV2D_API .*[ *](conv2d_[a-z0-9_]+)\(.*/\1/p' "$here"/../include/*.h | sort > "$work/declared"
     names_of -D --defined-only "$shared" | sort > "$work/exported"
-    comm -23 "$work/exported" "$work/declared" | complain 'exported, but not declared in a public header'
-    comm -13 "$work/exported" "$work/declared" | complain 'declared in a public header, but not exported'
-    [ -s "$work/declared" ] || echo "no declarations found in include"
+    comm -23 "$work/exported" "$work/declared" | complain 'exported, but not declared in a header'
+    comm -13 "$work/exported" "$work/declared" | complain 'declared, but not exported'
+    [ -s "$work/declared" ] || echo "no declarations found"
     # Hidden names are still global to whoever links the static library.
     grep -vE '^conv2d_' "$work/defined" | complain 'a global name of the static library without conv2d_'
 }

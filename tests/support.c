@@ -11,12 +11,13 @@
 #include <unistd.h>
 #include <xmmintrin.h>
 
+#include "conv2d_tune.h"
 #include "oracle.h"
 
 const float bias_given[1] = {0.0f}, residual_given[1] = {0.0f}, residual_in_place[1] = {0.0f};
 
 /* What the current test works on; a crash prints it. */
-static char current_case[1024];
+static char current_case[2048];
 static guarded in, weights, bias, packed, workspace, residual, out;
 
 static size_t or1(size_t value)
@@ -92,11 +93,14 @@ const char *describe_case(const conv_case *c)
     static const char *const activations[] = {"none",    "relu", "clamp", "leaky_relu", "hard_swish", "hard_sigmoid",
                                               "sigmoid", "silu", "tanh",  "gelu",       "mish"};
     static char text[sizeof current_case];
+    char record[600] = "";
+    conv2d_records_write(c->options.records, c->options.record_count > 0, record, sizeof record);
     const conv2d_desc *d = &c->desc;
     snprintf(text, sizeof text,
              "%zux%zux%zux%zu %zux%zux%zu s%zux%zu d%zux%zu p%zu,%zu,%zu,%zu (t,b,l,r) g%zu %s-%s %s %s(%g,%g) bias=%d "
              "residual=%d "
-             "in_pitch=%zu,%zu,%zu out_pitch=%zu,%zu,%zu isa=%s kernel=%s parts=%zu pool=%zu guard=%s+%zu fill=%d "
+             "in_pitch=%zu,%zu,%zu out_pitch=%zu,%zu,%zu isa=%s kernel=%s record=\"%s\" parts=%zu pool=%zu "
+             "guard=%s+%zu fill=%d "
              "seed=%" PRIu64,
              d->batch, d->in_channels, d->in_height, d->in_width, d->out_channels, d->kernel_height, d->kernel_width,
              d->stride_h, d->stride_w, d->dilation_h, d->dilation_w, d->pad_top, d->pad_bottom, d->pad_left,
@@ -104,8 +108,9 @@ const char *describe_case(const conv_case *c)
              activations[d->activation], (double)d->act_a, (double)d->act_b, d->bias != NULL,
              (d->residual != NULL) + (d->residual == residual_in_place), d->in_pitch[0], d->in_pitch[1], d->in_pitch[2],
              d->out_pitch[0], d->out_pitch[1], d->out_pitch[2], conv2d_isa_name(c->options.isa),
-             c->options.kernel ? c->options.kernel : "any", c->parts, c->pool ? conv2d_pool_threads(c->pool) : 0,
-             c->side == GUARD_LEFT ? "left" : "right", c->offset, (int)c->fill, c->seed);
+             c->options.kernel ? c->options.kernel : "any", record, c->parts,
+             c->pool ? conv2d_pool_threads(c->pool) : 0, c->side == GUARD_LEFT ? "left" : "right", c->offset,
+             (int)c->fill, c->seed);
     return text;
 }
 

@@ -257,6 +257,24 @@ ParameterizedTest(conv2d_isa *isa, contract, parts_are_disjoint)
     }
 }
 
+ParameterizedTestParameters(contract, one_channel_is_both_layouts)
+{
+    return each_isa();
+}
+
+/* A kernel so tall that the pixels of a tile would not fit the L1, in a layout where they are neighbours. */
+ParameterizedTest(conv2d_isa *isa, contract, one_channel_is_both_layouts)
+{
+    require_isa(*isa);
+    for (size_t width = 1; width < 5; width++) {
+        conv_case c = {.desc = simple_desc(1, 90, 33, 9, 65, width), .options = options_for(*isa), .seed = width};
+        c.desc.in_layout = CONV2D_NHWC;
+        check_case(&c);
+        c.desc.out_layout = CONV2D_NHWC;
+        check_case(&c);
+    }
+}
+
 /* One packed blob serves every instruction set, and every float of it is written. */
 Test(contract, packed_weights_are_the_same_everywhere)
 {

@@ -25,17 +25,17 @@ static const choice choices[] = {
     {"256x56x56 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw7_s2__avx512_w16x1"},
     {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_s2__avx2_k2x6"},
-    /* Few taps: fewer loads count. */
-    {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w8x3"},
+    /* Few taps: what starts and ends a tile counts. */
+    {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
     /* Small maps: lanes along channels. */
     {"64x56x56 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"256x14x14 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
-    {"256x14x14 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
+    {"256x14x14 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k2x6"},
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
     {"1024x14x14 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
-    {"1024x14x14 256x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k3x4"},
+    {"1024x14x14 256x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
     /* Strides, dilation, padding of more than one column, wide kernels. */
     {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_k2x14"},
     {"256x56x56 512x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s2__avx512_k2x14"},
