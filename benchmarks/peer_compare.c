@@ -20,8 +20,9 @@ typedef struct stage {
     const options *asked;
     const problem *problem;
     const char *name;
-    workload load;
-    runner ours;
+    workload load;  /* NCHW, as the peers' values and results are; holds our result */
+    workload timed; /* the problem in its own layouts */
+    runner ours;    /* runs `timed` */
     peer_scale scale;
     bool checked; /* scale is there */
     size_t calls; /* in a sample of ours */
@@ -163,34 +164,60 @@ static bool compare_all(stage *g, size_t threads, conv2d_isa isa, const report *
 }
 
 /* Our result, once, against the oracle; what the peers are compared with must be right. */
-static bool ours_is_right(stage *g, char *message, size_t size)
+static bool ours_is_right(runner *ours, const workload *load, char *message, size_t size)
 {
     expectation expected;
-    if (!expectation_make(&expected, &g->load, FLOPS_TO_CHECK)) {
+    if (!expectation_make(&expected, load, FLOPS_TO_CHECK)) {
         snprintf(message, size, "no memory for the oracle's answer");
         return false;
     }
-    runner_run(&g->ours);
-    const bool right = expectation_met(&expected, &g->load, g->load.out, message, size);
+    runner_run(ours);
+    const bool right = expectation_met(&expected, load, load->out, message, size);
     expectation_free(&expected);
+    return right;
+}
+
+static bool make_load(workload *load, const problem *p, char *message, size_t size)
+{
+    workload_plan(load, p, 0);
+    const bool good = workload_make(load, p);
+    if (!good)
+        snprintf(message, size, "there is no memory for its tensors");
+    return good;
+}
+
+/* The problem as a plain NCHW one: what the peers will be checked with. */
+static bool make_result(stage *g, const conv2d_options *wanted, char *message, size_t size)
+{
+    const conv2d_options any_kernel = {.isa = wanted->isa};
+    problem plain = *g->problem;
+    plain.desc.in_layout = plain.desc.out_layout = CONV2D_NCHW;
+    plain.desc.weights_layout = CONV2D_OIHW;
+    if (!make_load(&g->load, &plain, message, size))
+        return false;
+    g->checked = g->asked->verify && peer_scale_make(&g->scale, &g->load, &any_kernel);
+    if (!g->asked->verify)
+        return true;
+    runner r;
+    const conv2d_status status = runner_make(&r, &g->load, 1, &any_kernel);
+    if (status != CONV2D_OK)
+        runner_explain(&r, status, message, size);
+    const bool right = status == CONV2D_OK && ours_is_right(&r, &g->load, message, size);
+    runner_free(&r);
     return right;
 }
 
 /* Makes the stage ready; false: message says why it cannot be. */
 static bool set_up(stage *g, size_t threads, const conv2d_options *wanted, char *message, size_t size)
 {
-    workload_plan(&g->load, g->problem, 0);
-    if (!workload_make(&g->load, g->problem)) {
-        snprintf(message, size, "there is no memory for its tensors");
+    if (!make_result(g, wanted, message, size) || !make_load(&g->timed, g->problem, message, size))
         return false;
-    }
-    g->checked = g->asked->verify && peer_scale_make(&g->scale, &g->load, wanted);
-    const conv2d_status status = runner_make(&g->ours, &g->load, threads, wanted);
+    const conv2d_status status = runner_make(&g->ours, &g->timed, threads, wanted);
     if (status != CONV2D_OK) {
         runner_explain(&g->ours, status, message, size);
         return false;
     }
-    return !g->asked->verify || ours_is_right(g, message, size);
+    return !g->asked->verify || ours_is_right(&g->ours, &g->timed, message, size);
 }
 
 static bool compare_problem(const options *asked, size_t number, const char *name, size_t threads, conv2d_isa isa,
@@ -207,6 +234,7 @@ static bool compare_problem(const options *asked, size_t number, const char *nam
     runner_free(&g.ours);
     peer_scale_free(&g.scale);
     workload_free(&g.load);
+    workload_free(&g.timed);
     return good;
 }
 

@@ -152,7 +152,8 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool gathers = kernel->kernel_width == 0 && !kernel->nhwc && p->stride_w != 1;
     const double slow = kernel->lanes == 16 ? 1.1 : 1.6, strided = p->stride_w == 1 ? 1 : 1.4;
     const double looped = gathers ? 2.0 * kernel->lanes : kernel->kernel_width ? 1 : 2.5;
-    const double taps = valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
+    const double shared = p->stride_h == p->stride_w || kernel->kernel_width == 0 ? 1 : 1.5; /* else a row a tile */
+    const double taps = shared * valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
     if (kernel->nhwc) {
         const double part = (double)divide_up(p->groups, kernel->lanes) / (double)p->groups;
         return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) + 1;

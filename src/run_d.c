@@ -199,7 +199,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
 {
     const problem *p = &plan->problem;
     d_run run = {.p = p, .args = args, .kernel = plan->kernel, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
-    run.rows = d_spread_rows(plan->kernel, p->out_height);
+    run.rows = d_spread_rows(plan->kernel, p);
     run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
     run.tile.out_row_pitch = p->out.row;

@@ -125,7 +125,7 @@ void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t p
 {
     const problem *p = &plan->problem;
     nhwc_run run = {.p = p, .args = args, .kernel = plan->kernel, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
-    run.rows = d_spread_rows(plan->kernel, p->out_height);
+    run.rows = d_spread_rows(plan->kernel, p);
     run.columns = spread_columns(plan->kernel, p->out_width);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);
     run.tile.weights_skip = (ptrdiff_t)packed_block_size(p);

@@ -25,8 +25,8 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
         return "made for one output channel a group";
     if (kernel->kernel_width == 0)
         return NULL;
-    if (p->stride_h != p->stride_w || p->dilation_h != 1)
-        return "made for equal strides and dilation 1";
+    if (p->dilation_h != 1)
+        return "made for dilation 1";
     if (!kernel->nhwc && p->kernel_height != p->kernel_width)
         return "made for square kernels";
     const size_t half = p->kernel_width / 2;

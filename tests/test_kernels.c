@@ -59,7 +59,8 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
     if (info->kernel_width) {
         if (!nhwc || d->kernel_height == 2)
             d->kernel_height = d->kernel_width;
-        d->stride_h = d->stride_w;
+        if (channels % 4)
+            d->stride_h = d->stride_w;
         d->dilation_h = 1;
     }
 }
