@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chains.h"
 #include "machine.h"
 #include "options.h"
 #include "overhead.h"
@@ -289,6 +290,9 @@ int main(int argument_count, char **arguments)
         break;
     case ACTION_OVERHEAD:
         code = overhead_measure(&asked) ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
+        break;
+    case ACTION_CHAINS:
+        code = chains_measure(&asked) ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
         break;
     case ACTION_LIST:
         report_kernels(stdout);

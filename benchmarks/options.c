@@ -140,6 +140,13 @@ static bool read_peers(options *o, scan *s)
     return true;
 }
 
+static bool read_chains(options *o, scan *s)
+{
+    o->action = ACTION_CHAINS;
+    o->chains = s->at;
+    return true;
+}
+
 /* An option has a reader for its value, or is an action, or else sets a flag. */
 static const struct option_row {
     const char *name, *value, *help;
@@ -169,6 +176,10 @@ static const struct option_row {
      .flag = offsetof(options, summary), .flag_value = true},
     {"--overhead", NULL, "time planning, packing, a call of no work and the hand-off to threads instead",
      .action = ACTION_OVERHEAD},
+    {"--chains", "CHAIN",
+     "time a chain, such as '8x9x9 3x3 + 16x1x1' or '... + max2', or a file or suite of them, fused "
+     "and not",
+     .read = read_chains},
     {"--tune", NULL, "measure which kernel and blocking is best, and how far from it the library's choice is",
      .action = ACTION_TUNE},
     {"--records", "FILE", "write what --tune finds: text, or C if the name ends in .h", .read = read_records_out},

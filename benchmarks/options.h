@@ -16,6 +16,7 @@ typedef enum action {
     ACTION_TUNE,
     ACTION_EXPLAIN,
     ACTION_OVERHEAD,
+    ACTION_CHAINS,
     ACTION_LIST,
     ACTION_VERSION,
     ACTION_HELP
@@ -35,6 +36,7 @@ typedef struct options {
     bool every_kernel, fresh, verify, time, summary;
     double seconds;          /* per measurement */
     const char *peers;       /* which of them to compare with; NULL: none */
+    const char *chains;      /* of ACTION_CHAINS */
     const char *json;        /* NULL: none; "-": standard output */
     const char *records_out; /* --tune; NULL: none */
     record_list records;     /* for the library to choose by */

@@ -158,7 +158,7 @@ static bool follow(size_t count, ptrdiff_t pitch, size_t columns, ptrdiff_t colu
 
 /* A 1x1 convolution without padding and strides does not care where rows end, nor images: one long row has no
  * remainders. */
-static void flatten_rows(problem *p)
+void conv2d_flatten_rows(problem *p)
 {
     const bool pointwise = p->kernel_height == 1 && p->kernel_width == 1 && p->stride_h == 1 && p->stride_w == 1;
     const bool same_size = p->out_height == p->in_height && p->out_width == p->in_width;
@@ -197,7 +197,7 @@ static void set_activation(const conv2d_desc *d, problem *p)
     }
 }
 
-conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault)
+conv2d_status conv2d_check_unflattened(const conv2d_desc *desc, problem *p, const char **fault)
 {
     checker c = {CONV2D_OK, ""};
     *p = (problem){
@@ -210,9 +210,16 @@ conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const ch
         check_tensors(&c, desc, p);
     if (c.status == CONV2D_OK) {
         set_activation(desc, p);
-        flatten_rows(p);
         p->empty = p->out_channels == 0;
     }
     *fault = c.fault;
     return c.status;
+}
+
+conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault)
+{
+    const conv2d_status status = conv2d_check_unflattened(desc, p, fault);
+    if (status == CONV2D_OK)
+        conv2d_flatten_rows(p);
+    return status;
 }

@@ -118,7 +118,7 @@ size_t conv2d_useful_parts(const conv2d_plan *opaque)
     return parts < 1 ? 1 : parts < MOST ? (size_t)parts : MOST;
 }
 
-static void run_family(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts)
+void conv2d_run_family(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts)
 {
     static run_fn *const run[] = {[CONV2D_FAMILY_REFERENCE] = conv2d_run_reference,
                                   [CONV2D_FAMILY_W] = conv2d_run_w,
@@ -145,11 +145,11 @@ conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args
     if (!args->residual != !p->problem.has_residual)
         return p->problem.has_residual ? CONV2D_NULL_POINTER : CONV2D_INVALID;
     if (!conv2d_environment_verbose()) {
-        run_family(p, args, part, parts);
+        conv2d_run_family(p, args, part, parts);
         return CONV2D_OK;
     }
     const double start = conv2d_seconds();
-    run_family(p, args, part, parts);
+    conv2d_run_family(p, args, part, parts);
     fprintf(stderr, "conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
             conv2d_seconds() - start);
     return CONV2D_OK;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan in words. */
+/* A plan in words, and a chain. */
+#include "chain.h"
 #include "text.h"
 
 static void say_problem(text *t, const problem *p)
@@ -70,5 +71,31 @@ size_t conv2d_explain(const conv2d_plan *opaque, char *buffer, size_t size)
         say_blocking(&t, p);
         say_candidates(&t, p);
     }
+    return t.length;
+}
+
+static void say_chain(text *t, const ready_chain *c)
+{
+    const problem *second = &c->image[1];
+    say(t, "chain: %s, then %s; %zu images\n", conv2d_kernel_name(&c->plan[0]),
+        c->pools ? "max-pooling" : conv2d_kernel_name(&c->plan[1]), c->batch);
+    if (second->empty)
+        return;
+    const chain_bands bands = conv2d_chain_cut(c, 1);
+    say(t, "between them: %zu x %zu x %zu, %s, in %zu bands of at most %zu rows, %zu floats\n",
+        second->groups * second->in_channels, second->in_height, second->in_width,
+        c->layout == CONV2D_NHWC ? "NHWC" : "NCHW", bands.count, bands.middle_rows, bands.middle_floats);
+}
+
+size_t conv2d_chain_explain(const conv2d_chain *opaque, char *buffer, size_t size)
+{
+    text t = text_in(buffer, size);
+    const ready_chain *c = chain_of(opaque);
+    if (!c)
+        say(&t, "refused: this is no chain (conv2d_chain_init was not called)\n");
+    else if (c->status != CONV2D_OK)
+        say(&t, "refused: %s: %s\n", conv2d_status_string(c->status), c->fault);
+    else
+        say_chain(&t, c);
     return t.length;
 }

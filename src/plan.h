@@ -101,6 +101,13 @@ static inline size_t max_size(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* The inputs [begin, end) along one axis that outputs [first, last] read. */
+static inline tap_range inputs_of(size_t first, size_t last, size_t stride, size_t span, size_t pad, size_t extent)
+{
+    const size_t begin = first * stride, end = last * stride + span;
+    return (tap_range){min_size(begin > pad ? begin - pad : 0, extent), min_size(end > pad ? end - pad : 0, extent)};
+}
+
 /*
  * Packed weights: the bias values of all blocks of 16 output channels, then their weights,
  * [block][in_channel][kh][kw][16].
@@ -172,6 +179,9 @@ static inline share share_of(size_t units, size_t part, size_t parts)
 
 /* check.c */
 conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault);
+/* The same, with rows as they are; conv2d_flatten_rows then makes one of them where that is possible. */
+conv2d_status conv2d_check_unflattened(const conv2d_desc *desc, problem *p, const char **fault);
+void conv2d_flatten_rows(problem *p);
 /* select.c */
 conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options);
 /* By name; NULL if the build has none. */
@@ -212,5 +222,7 @@ void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, fl
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);
 run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k, conv2d_run_d;
+/* conv2d.c: the one of the plan's family. */
+run_fn conv2d_run_family;
 
 #endif

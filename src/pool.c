@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conv2d.h"
+#include "pool.h"
 
 enum { SPIN_NANOSECONDS = 60000, SPINS_PER_CLOCK_READ = 64 };
 
@@ -32,8 +32,8 @@ struct conv2d_pool {
     _Alignas(64) atomic_uint sleepers;   /* workers that may need waking */
     atomic_uint caller_sleeps, caller_cpu;
     size_t threads, started;
-    const conv2d_plan *plan; /* NULL tells the workers to leave */
-    const conv2d_args *args;
+    pool_part_fn *run_part; /* NULL tells the workers to leave */
+    const void *plan, *args;
     size_t parts;        /* of the job; workers beyond have nothing to do */
     unsigned float_mode; /* the caller's MXCSR, so that rounding and denormals are as on its thread */
     worker workers[];
@@ -144,18 +144,19 @@ static void *work(void *argument)
         const bool slept = wait_while(&pool->generation, seen, &pool->sleepers);
         if (slept || seen == 0)
             leave_callers_cpu(self);
-        if (!pool->plan)
+        if (!pool->run_part)
             return NULL;
         set_float_mode(pool->float_mode);
         if (self->part < pool->parts)
-            conv2d_run_part(pool->plan, pool->args, self->part, pool->parts);
+            pool->run_part(pool->plan, pool->args, self->part, pool->parts);
         if (atomic_fetch_sub(&pool->unfinished, 1) == 1 && atomic_load(&pool->caller_sleeps))
             futex_wake(&pool->unfinished);
     }
 }
 
-static void start_job(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_args *args, size_t parts)
+static void start_job(conv2d_pool *pool, pool_part_fn *run_part, const void *plan, const void *args, size_t parts)
 {
+    pool->run_part = run_part;
     pool->plan = plan;
     pool->args = args;
     pool->parts = parts;
@@ -210,26 +211,37 @@ size_t conv2d_pool_threads(const conv2d_pool *pool)
     return pool ? pool->threads : 0;
 }
 
+conv2d_status conv2d_pool_run(conv2d_pool *pool, pool_part_fn *run_part, const void *plan, const void *args,
+                              size_t useful)
+{
+    const size_t parts = useful < pool->threads ? useful : pool->threads;
+    if (parts == 1)
+        return run_part(plan, args, 0, 1);
+    start_job(pool, run_part, plan, args, parts);
+    /* Every part refuses the same arguments in the same way, so the caller's status is that of all. */
+    const conv2d_status status = run_part(plan, args, 0, parts);
+    for (unsigned left; (left = atomic_load(&pool->unfinished)) != 0;)
+        wait_while(&pool->unfinished, left, &pool->caller_sleeps);
+    return status;
+}
+
+static conv2d_status run_plan_part(const void *plan, const void *args, size_t part, size_t parts)
+{
+    return conv2d_run_part(plan, args, part, parts);
+}
+
 conv2d_status conv2d_run_pool(conv2d_pool *pool, const conv2d_plan *plan, const conv2d_args *args)
 {
     if (!pool || !plan)
         return CONV2D_NULL_POINTER;
-    const size_t useful = conv2d_useful_parts(plan), parts = useful < pool->threads ? useful : pool->threads;
-    if (parts == 1)
-        return conv2d_run(plan, args);
-    start_job(pool, plan, args, parts);
-    /* Every part refuses the same arguments in the same way, so the caller's status is that of all. */
-    const conv2d_status status = conv2d_run_part(plan, args, 0, parts);
-    for (unsigned left; (left = atomic_load(&pool->unfinished)) != 0;)
-        wait_while(&pool->unfinished, left, &pool->caller_sleeps);
-    return status;
+    return conv2d_pool_run(pool, run_plan_part, plan, args, conv2d_useful_parts(plan));
 }
 
 void conv2d_pool_destroy(conv2d_pool *pool)
 {
     if (!pool)
         return;
-    start_job(pool, NULL, NULL, 0);
+    start_job(pool, NULL, NULL, NULL, 0);
     for (size_t i = 0; i < pool->started; i++)
         pthread_join(pool->workers[i].thread, NULL);
     free(pool);

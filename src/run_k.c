@@ -174,13 +174,6 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
         activate_strip(run, at, strip);
 }
 
-/* The inputs [begin, end) along one axis that outputs [first, last] read. */
-static tap_range inputs_of(size_t first, size_t last, size_t stride, size_t span, size_t pad, size_t extent)
-{
-    const size_t begin = first * stride, end = last * stride + span;
-    return (tap_range){min_size(begin > pad ? begin - pad : 0, extent), min_size(end > pad ? end - pad : 0, extent)};
-}
-
 /* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
 static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
 {

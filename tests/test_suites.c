@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "chain_problem.h"
 #include "input.h"
 #include "oracle.h"
 #include "shapes.h"
@@ -159,4 +160,40 @@ Test(shapes, refusals)
         cr_expect(!shapes_read_row(&header, s->row, &p, message, sizeof message), "accepted: %s", s->row);
         cr_expect_not_null(strstr(message, s->problem), "%s: \"%s\", not \"%s\"", s->row, message, s->problem);
     }
+}
+
+/* Every line of the suite of chains is one, in its canonical form or close to it, and reads back the same. */
+Test(suites, chains)
+{
+    FILE *const file = fopen(SUITES_FOLDER "/fused.txt", "r");
+    cr_assert_not_null(file);
+    char line[CHAIN_TEXT_SIZE], text[CHAIN_TEXT_SIZE], again[CHAIN_TEXT_SIZE];
+    size_t count = 0;
+    while (fgets(line, sizeof line, file)) {
+        line[strcspn(line, "#\n")] = '\0';
+        if (line[0] == '\0')
+            continue;
+        chain_problem p, q;
+        cr_assert(chain_parse(line, &p), "%s", line);
+        chain_format(&p, text, sizeof text);
+        cr_assert(chain_parse(text, &q), "%s", text);
+        chain_format(&q, again, sizeof again);
+        cr_expect_str_eq(again, text);
+        cr_expect_eq(p.first.desc.out_channels, p.second.desc.in_channels);
+        count++;
+    }
+    fclose(file);
+    cr_expect_gt(count, 20);
+}
+
+Test(suites, chains_refused)
+{
+    static const char *const wrong[] = {"8x9x9 3x3",        "8x9x9 3x3 +",     "8x9x9 + 3x3",
+                                        "8x9x9 3x3 + max3", "8x9x9 3x3 + 9x9", "8x9x9 9x9 + max2"};
+    chain_problem p;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        cr_expect(!chain_parse(wrong[i], &p), "accepted: %s", wrong[i]);
+    cr_assert(chain_parse("2x8x9x7 3x3 nhwc + max2", &p));
+    cr_expect(p.pools && p.second.desc.in_layout == CONV2D_NHWC && p.second.desc.batch == 2);
+    cr_expect(p.second.desc.in_height == 7 && p.second.desc.in_width == 5);
 }
