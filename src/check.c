@@ -197,6 +197,13 @@ static void set_activation(const conv2d_desc *d, problem *p)
     }
 }
 
+static void set_packing(problem *p)
+{
+    const size_t each = groups_share_blocks(p) ? p->out_channels : group_blocks(p) * CONV2D_OC_BLOCK;
+    p->packed_group = each;
+    p->packed_channels = divide_up(p->groups * each, CONV2D_OC_BLOCK) * CONV2D_OC_BLOCK;
+}
+
 conv2d_status conv2d_check_unflattened(const conv2d_desc *desc, problem *p, const char **fault)
 {
     checker c = {CONV2D_OK, ""};
@@ -210,6 +217,7 @@ conv2d_status conv2d_check_unflattened(const conv2d_desc *desc, problem *p, cons
         check_tensors(&c, desc, p);
     if (c.status == CONV2D_OK) {
         set_activation(desc, p);
+        set_packing(p);
         p->empty = p->out_channels == 0;
     }
     *fault = c.fault;

@@ -29,12 +29,12 @@ size_t conv2d_packed_floats(const problem *p)
 {
     /* K loads whole vectors of weights, also from the middle of a block that groups share. */
     const size_t slack = groups_share_blocks(p) ? CONV2D_OC_BLOCK : 0;
-    return p->empty ? 0 : packed_blocks(p) * (packed_block_size(p) + CONV2D_OC_BLOCK) + slack;
+    return p->empty ? 0 : p->packed_channels / CONV2D_OC_BLOCK * (packed_block_size(p) + CONV2D_OC_BLOCK) + slack;
 }
 
 static void pack_bias(const problem *p, const float *bias, float *packed)
 {
-    memset(packed, 0, packed_blocks(p) * CONV2D_OC_BLOCK * sizeof *packed);
+    memset(packed, 0, p->packed_channels * sizeof *packed);
     for (size_t group = 0; p->has_bias && group < p->groups; group++)
         memcpy(packed + packed_channel(p, group, 0), bias + group * p->out_channels, p->out_channels * sizeof *packed);
 }
@@ -57,7 +57,7 @@ void conv2d_pack(const problem *p, const float *weights, const float *bias, floa
     const bool shared = groups_share_blocks(p);
     const size_t groups = shared ? 1 : p->groups, channels = shared ? p->groups * p->out_channels : p->out_channels;
     pack_bias(p, bias, packed);
-    packed += packed_blocks(p) * CONV2D_OC_BLOCK;
+    packed += p->packed_channels;
     for (size_t group = 0; group < groups; group++)
         for (size_t oc = 0; oc < channels; oc += CONV2D_OC_BLOCK) {
             const float *from = weights + (group * channels + oc) * step.oc;

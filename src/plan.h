@@ -24,6 +24,9 @@ typedef struct problem {
     conv2d_activation activation; /* what tiles apply: NONE, CLAMP (RELU, too, is one, to [0, infinity]), LEAKY_RELU */
     conv2d_activation curve;      /* any other, applied to stored outputs by the kernel's `activate`; or NONE */
     float act_a, act_b;
+    /* Of the packed weights: channels from a group to the next, and in all blocks.  Kept, because finding them takes
+     * divisions, and a tiny layer's run as long as a few. */
+    size_t packed_group, packed_channels;
     bool has_bias, has_residual, empty;
 } problem;
 
@@ -124,16 +127,10 @@ static inline size_t group_blocks(const problem *p)
     return divide_up(p->out_channels, CONV2D_OC_BLOCK);
 }
 
-static inline size_t packed_blocks(const problem *p)
-{
-    return groups_share_blocks(p) ? divide_up(p->groups * p->out_channels, CONV2D_OC_BLOCK)
-                                  : p->groups * group_blocks(p);
-}
-
 /* Where an output channel of a group stands among those of all blocks. */
 static inline size_t packed_channel(const problem *p, size_t group, size_t out_channel)
 {
-    return group * (groups_share_blocks(p) ? p->out_channels : group_blocks(p) * CONV2D_OC_BLOCK) + out_channel;
+    return group * p->packed_group + out_channel;
 }
 
 static inline size_t packed_block_size(const problem *p)
@@ -150,8 +147,7 @@ static inline const float *packed_bias(const problem *p, const float *packed, si
 static inline const float *packed_weights(const problem *p, const float *packed, size_t group, size_t out_channel)
 {
     const size_t channel = packed_channel(p, group, out_channel);
-    return packed + packed_blocks(p) * CONV2D_OC_BLOCK + channel / CONV2D_OC_BLOCK * packed_block_size(p) +
-           channel % CONV2D_OC_BLOCK;
+    return packed + p->packed_channels + channel / CONV2D_OC_BLOCK * packed_block_size(p) + channel % CONV2D_OC_BLOCK;
 }
 
 /* `total` things in `pieces` pieces of nearly equal size: where piece `index` begins, and which one a thing is in. */

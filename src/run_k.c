@@ -26,8 +26,9 @@ typedef struct k_run {
     conv2d_tile tile;
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
-    float *buffer; /* STRIP_COLUMNS x MAX_CHANNELS */
-    bool direct;   /* whole vectors of channels go straight to the output */
+    struct k_strip *strip; /* the latest one */
+    float *buffer;         /* STRIP_COLUMNS x MAX_CHANNELS */
+    bool direct;           /* whole vectors of channels go straight to the output */
 } k_run;
 
 /* The image, group and output channels at hand. */
@@ -46,8 +47,10 @@ typedef struct k_piece {
     int sides;                      /* of the input, beyond which taps reach */
 } k_piece;
 
-/* Column tiles whose outputs follow each other in memory and fit in the buffer. */
+/* Column tiles whose outputs follow each other in memory and fit in the buffer: tiles [begin, end), the first ones of
+ * those up to `limit`. */
 typedef struct k_strip {
+    size_t begin, end, limit;
     size_t count, columns;
     ptrdiff_t out_offset; /* of the first output */
     k_piece pieces[STRIP_COLUMNS];
@@ -83,8 +86,8 @@ static size_t first_column(const k_run *run, size_t tile)
     return tile * narrow + min_size(tile, wide);
 }
 
-/* Collects a strip from tile `begin` on and returns the end of it. */
-static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *strip)
+/* Collects a strip from tile `begin` on. */
+static void make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip)
 {
     const problem *p = run->p;
     const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width * p->out.column;
@@ -92,12 +95,15 @@ static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *st
     size_t row = begin / run->per_row, tile = begin % run->per_row;
     size_t first = first_column(run, tile);
     k_piece piece = row_piece(run, row);
+    strip->begin = strip->end = begin;
+    strip->limit = limit;
     strip->count = strip->columns = 0;
     strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first * p->out.column;
-    for (; begin < end; begin++) {
+    while (strip->end < limit) {
         const size_t columns = narrow + (tile < wide);
         if (strip->columns + columns > STRIP_COLUMNS)
-            break;
+            return;
+        strip->end++;
         strip->pieces[strip->count] = piece;
         set_piece_columns(run, &strip->pieces[strip->count++], first, columns);
         strip->columns += columns;
@@ -106,10 +112,9 @@ static size_t make_strip(const k_run *run, size_t begin, size_t end, k_strip *st
             tile = first = 0;
             piece = row_piece(run, ++row);
             if (!rows_follow)
-                return begin + 1;
+                return;
         }
     }
-    return begin;
 }
 
 /* Input channels [begin, end) of all tiles of the strip, whose sums go to `out`. */
@@ -211,10 +216,11 @@ static void run_channels(k_run *run, size_t image, size_t group, size_t oc, size
     const float *weights = packed_weights(p, run->args->packed, group, oc);
     for (size_t v = 1; v < at.vectors; v++)
         run->tile.weights_vector[v] = packed_weights(p, run->args->packed, group, oc + v * lanes) - weights;
-    while (begin < end) {
-        k_strip strip;
-        begin = make_strip(run, begin, end, &strip);
-        run_strip(run, &at, &strip);
+    for (; begin < end; begin = run->strip->end) {
+        /* Where a strip takes all, the next output channels have the same. */
+        if (run->strip->begin != begin || run->strip->limit != end)
+            make_strip(run, begin, end, run->strip);
+        run_strip(run, &at, run->strip);
     }
 }
 
@@ -240,15 +246,19 @@ static void run_units(k_run *run, share units)
     const size_t tiles = p->out_height * run->per_row, channel_tiles = divide_up(p->out_channels, most);
     const size_t chunks = run->plan->blocking.tile_chunks, per_group = tiles * channel_tiles;
     for (size_t unit = units.begin; unit < units.end;) {
+        /* The divisions, for all output channels of a chunk. */
         const size_t outer = unit / per_group, inner = unit % per_group;
         const size_t chunk = piece_of(inner / channel_tiles, tiles, chunks);
         const size_t first = piece_begin(chunk, tiles, chunks), count = piece_begin(chunk + 1, tiles, chunks) - first;
         const size_t in_chunk = inner - first * channel_tiles;
         find_pixels(run, outer, chunk, first, first + count);
-        const size_t tile = in_chunk % count, left = min_size(count - tile, units.end - unit);
-        run_channels(run, outer / p->groups, outer % p->groups, in_chunk / count * most, first + tile,
-                     first + tile + left);
-        unit += left;
+        const size_t image = outer / p->groups, group = outer % p->groups;
+        size_t oc = in_chunk / count * most, tile = in_chunk % count;
+        for (; oc < p->out_channels && unit < units.end; oc += most, tile = 0) {
+            const size_t left = min_size(count - tile, units.end - unit);
+            run_channels(run, image, group, oc, first + tile, first + tile + left);
+            unit += left;
+        }
     }
 }
 
@@ -259,11 +269,14 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     const size_t most = (size_t)kernel->tile_channels * kernel->lanes;
     const bool nhwc = p->out.channel == 1;
     _Alignas(64) float buffer[STRIP_COLUMNS * MAX_CHANNELS]; /* not in k_run, which is zeroed: 8 KiB, some 100 ns */
+    k_strip strip;                                           /* nor this, 3 KiB */
+    strip.begin = SIZE_MAX;
     k_run run = {
         .plan = plan,
         .p = p,
         .args = args,
         .buffer = buffer,
+        .strip = &strip,
         .in = p->in,
         .filling = SIZE_MAX,
         .per_row = plan->blocking.tiles_per_row,
