@@ -29,18 +29,20 @@ static const tile_row w_avx2[] = {
     {2, 5, false}, {2, 3, false}, {2, 1, false}, {1, 7, false}, {1, 3, false}, {1, 1, false},
 };
 
-/* Every number of columns up to the widest, so that a row is cut into even pieces without waste. */
+/* Every number of columns up to the widest, so that a row is cut into even pieces without waste.  8x1 and 6x1 are for
+ * maps of one column, where the FMAs of one or two sums wait for each other. */
 static const tile_row k_avx512[] = {
-    {2, 14, true},  {2, 13, false}, {2, 12, false}, {2, 11, false}, {2, 10, false}, {2, 9, false}, {2, 8, false},
-    {2, 7, false},  {2, 6, false},  {2, 5, false},  {2, 4, false},  {2, 3, false},  {2, 2, false}, {2, 1, false},
-    {1, 14, false}, {1, 13, false}, {1, 12, false}, {1, 11, false}, {1, 10, false}, {1, 9, false}, {1, 8, false},
-    {1, 7, false},  {1, 6, false},  {1, 5, false},  {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
+    {8, 1, true},   {7, 1, false},  {6, 1, false},  {5, 1, false},  {4, 1, false}, {3, 1, false}, {2, 14, true},
+    {2, 13, false}, {2, 12, false}, {2, 11, false}, {2, 10, false}, {2, 9, false}, {2, 8, false}, {2, 7, false},
+    {2, 6, false},  {2, 5, false},  {2, 4, false},  {2, 3, false},  {2, 2, false}, {2, 1, false}, {1, 14, false},
+    {1, 13, false}, {1, 12, false}, {1, 11, false}, {1, 10, false}, {1, 9, false}, {1, 8, false}, {1, 7, false},
+    {1, 6, false},  {1, 5, false},  {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
 };
 static const tile_row k_avx2[] = {
-    {3, 4, true},   {3, 3, false}, {3, 2, false}, {3, 1, false}, {2, 6, true},  {2, 5, false},
-    {2, 4, false},  {2, 3, false}, {2, 2, false}, {2, 1, false}, {1, 12, true}, {1, 11, false},
-    {1, 10, false}, {1, 9, false}, {1, 8, false}, {1, 7, false}, {1, 6, false}, {1, 5, false},
-    {1, 4, false},  {1, 3, false}, {1, 2, false}, {1, 1, false},
+    {6, 1, true},   {5, 1, false},  {4, 1, false}, {3, 4, true},  {3, 3, false}, {3, 2, false}, {3, 1, false},
+    {2, 6, true},   {2, 5, false},  {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false}, {1, 12, true},
+    {1, 11, false}, {1, 10, false}, {1, 9, false}, {1, 8, false}, {1, 7, false}, {1, 6, false}, {1, 5, false},
+    {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
 };
 
 /* D: heights of 112, 56, 28, 14 and 7 are multiples of 7; what is left is put together from 4, 2 and 1. */
@@ -155,7 +157,7 @@ bool spec_fits(const spec *s)
     const budget b = spec_budget(s);
     const int floats = s->tile.channels * s->isa->lanes;
     /* What src/tiles.h and src/run_k.c have room for, and the strides whose unrolled taps W can address. */
-    if (s->tile.channels > 16 || s->tile.columns > 14 || (s->family == FAMILY_K && floats > 32) ||
+    if (s->tile.channels > 16 || s->tile.columns > 14 || (s->family == FAMILY_K && floats > 128) ||
         (s->family == FAMILY_W && s->taps.kernel_width && s->taps.stride != 1 && s->taps.stride != 2))
         return false;
     return budget_registers(&b) <= s->isa->registers && b.masks <= s->isa->mask_registers;

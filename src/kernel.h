@@ -43,7 +43,7 @@ typedef struct conv2d_tile {
     const ptrdiff_t *tap_offset; /* W, looped taps: where kernel column s lies, relative to the row */
 
     const float *weights; /* [in_channel][kh][kw][16], at the first valid kernel row and the tile's first channel */
-    ptrdiff_t weights_vector[3]; /* K: where the tile's vectors of channels lie, relative to weights */
+    ptrdiff_t weights_vector[8]; /* K: where the tile's vectors of channels lie, relative to weights */
     ptrdiff_t weights_skip;      /* after each channel: the weights of kernel rows left out */
     const float *bias;           /* one value per channel of the tile */
     bool accumulate;             /* start from the sums in `out` instead: earlier input channels left them there */

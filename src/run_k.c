@@ -12,7 +12,7 @@
 #include "tiles.h"
 
 /* Output columns of a strip; a multiple of the lanes, so that the store may read whole blocks of the buffer. */
-enum { STRIP_COLUMNS = 64, MAX_CHANNELS = 32 };
+enum { STRIP_COLUMNS = 64, BUFFER_FLOATS = STRIP_COLUMNS * 32 };
 
 typedef struct k_run {
     const ready_plan *plan;
@@ -21,13 +21,14 @@ typedef struct k_run {
     pitches in;     /* of the input, or of what the workspace holds of it */
     size_t filling; /* which (image, group, chunk) that is */
     float *workspace;
-    const float *pixels; /* row 0, column 0 of the image's group, there */
-    size_t per_row;      /* column tiles */
+    const float *pixels;  /* row 0, column 0 of the image's group, there */
+    size_t per_row;       /* column tiles */
+    size_t strip_columns; /* at most, so that the sums fit in the buffer */
     conv2d_tile tile;
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
     struct k_strip *strip; /* the latest one */
-    float *buffer;         /* STRIP_COLUMNS x MAX_CHANNELS */
+    float *buffer;         /* BUFFER_FLOATS */
     bool direct;           /* whole vectors of channels go straight to the output */
 } k_run;
 
@@ -101,7 +102,7 @@ static void make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
     strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first * p->out.column;
     while (strip->end < limit) {
         const size_t columns = narrow + (tile < wide);
-        if (strip->columns + columns > STRIP_COLUMNS)
+        if (strip->columns + columns > run->strip_columns)
             return;
         strip->end++;
         strip->pieces[strip->count] = piece;
@@ -268,8 +269,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     const conv2d_kernel *kernel = plan->kernel;
     const size_t most = (size_t)kernel->tile_channels * kernel->lanes;
     const bool nhwc = p->out.channel == 1;
-    _Alignas(64) float buffer[STRIP_COLUMNS * MAX_CHANNELS]; /* not in k_run, which is zeroed: 8 KiB, some 100 ns */
-    k_strip strip;                                           /* nor this, 3 KiB */
+    _Alignas(64) float buffer[BUFFER_FLOATS]; /* not in k_run, which is zeroed: 8 KiB, some 100 ns */
+    k_strip strip;                            /* nor this, 3 KiB */
     strip.begin = SIZE_MAX;
     k_run run = {
         .plan = plan,
@@ -279,6 +280,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .strip = &strip,
         .in = p->in,
         .filling = SIZE_MAX,
+        .strip_columns = min_size(STRIP_COLUMNS, BUFFER_FLOATS / most),
         .per_row = plan->blocking.tiles_per_row,
         .tile = common_tile(p),
         .store =
