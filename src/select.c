@@ -115,21 +115,33 @@ static conv2d_status force_kernel(ready_plan *p, const char *name)
     return CONV2D_OK;
 }
 
+/*
+ * What kernels are compared by.  Predictions of 8 lanes are less sure than those of 16, whose tiles have registers to
+ * spare (docs/design.md): where both are allowed, 8 lanes must promise a tenth more.
+ */
+static double merit(const ready_plan *p, const conv2d_kernel *kernel)
+{
+    return conv2d_predict_efficiency(&p->problem, kernel) *
+           (p->isa >= CONV2D_ISA_AVX512 && kernel->lanes == 8 ? 0.9 : 1);
+}
+
 conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options)
 {
     p->isa = isa_bound(options);
     if (options->kernel)
         return force_kernel(p, options->kernel);
+    double best = 0;
     for (size_t i = 0; i < conv2d_kernel_count; i++) {
         const conv2d_kernel *kernel = &conv2d_kernels[i];
         if (conv2d_kernel_refusal(p, kernel))
             continue;
-        const double efficiency = conv2d_predict_efficiency(&p->problem, kernel);
+        const double value = merit(p, kernel);
         /* The reference, first in the table, is only for what nothing else can run. */
-        if (!p->kernel || p->kernel->family == CONV2D_FAMILY_REFERENCE || efficiency > p->efficiency) {
+        if (!p->kernel || p->kernel->family == CONV2D_FAMILY_REFERENCE || value > best) {
             p->kernel = kernel;
-            p->efficiency = efficiency;
+            best = value;
         }
     }
+    p->efficiency = conv2d_predict_efficiency(&p->problem, p->kernel);
     return CONV2D_OK;
 }
