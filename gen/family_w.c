@@ -12,12 +12,17 @@ static void accumulator_name(int index, const void *context, char *name, size_t 
     snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
 }
 
+static bool prefetches_input(const spec *s)
+{
+    return s->taps.kernel_width != 1 || s->isa->mask_registers > 0;
+}
+
 static void emit_setup(writer *w, const spec *s)
 {
     line(w, "const float *in = tile->in, *weights = tile->weights;");
     line(w, "const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, in_row_pitch = tile->in_row_pitch;");
     line(w, "const ptrdiff_t weights_skip = tile->weights_skip, out_channel_pitch = tile->out_channel_pitch;");
-    if (s->taps.kernel_width != 1)
+    if (prefetches_input(s))
         line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
     line(w, "const float *prefetch_out = tile->prefetch_out;");
     if (s->taps.stride == 2)
@@ -192,7 +197,7 @@ static void emit_tap(writer *w, const spec *s, int tap)
 static void emit_prefetch(writer *w, const spec *s)
 {
     const int floats = s->tile.columns * s->isa->lanes;
-    if (s->taps.kernel_width != 1)
+    if (prefetches_input(s))
         for (int at = 0; at < floats; at += 16)
             line(w, "__builtin_prefetch(in + prefetch_in + %d, 0, 3);", at + 16);
     for (int at = 0; at < floats; at += 16)

@@ -94,34 +94,71 @@ static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
     return cycles;
 }
 
+/* What it takes to sort a row's columns by their remainders (SSE for stride 2), for all rows. */
+static double w_copy_cycles(const problem *p)
+{
+    if (p->stride_w == 1)
+        return 0;
+    return (double)(p->in_channels * p->in_height) * (40 + (p->stride_w == 2 ? 0.4 : 1) * (double)p->in_width);
+}
+
+/* Of a row's tiles: cycles a tap, and at their starts and ends. */
+typedef struct w_cost {
+    double taps, ends;
+} w_cost;
+
+/* So many times `vectors` vectors of columns in the widest tiles of so many channels; edge vectors are slower by a
+ * twentieth (masks) or by a half (blends). */
+static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kernel, size_t channels, size_t vectors,
+                      double times, double slow)
+{
+    /* Tiles of a block's 16 channels follow each other along a long group (blocking.c). */
+    const double start = kernel->tile_channels == CONV2D_OC_BLOCK ? 12 : 25;
+    while (vectors > 0) {
+        const size_t width = widest_columns(kernel, channels, vectors);
+        const double tiles = times * (double)(vectors / width);
+        cost->taps += tiles * slow * w_tile_cycles(p, kernel, channels, width);
+        cost->ends += tiles * (start + 2.5 * (double)(channels * width));
+        vectors %= width;
+    }
+}
+
+/* So many of a block's channels of a row, as run_w.c cuts it; the edges have their own tiles. */
+static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel, const blocking *b, size_t in_block,
+                    size_t channels, double times)
+{
+    const size_t vectors = divide_up(p->out_width, kernel->lanes);
+    const size_t edges = min_size(p->kernel_width > 1 ? 2 : p->out_width % kernel->lanes != 0, vectors);
+    const size_t inner = vectors - edges, last = inner % b->block_vectors;
+    const size_t groups = inner / b->block_vectors * (b->block_vectors / b->group_vectors) + last / b->group_vectors;
+    const size_t rest = b->block_vectors % b->group_vectors;
+    add_tiles(cost, p, kernel, channels, b->group_vectors, times * (double)groups, 1);
+    add_tiles(cost, p, kernel, channels, rest, times * (double)(inner / b->block_vectors), 1);
+    add_tiles(cost, p, kernel, channels, last % b->group_vectors, times, 1);
+    const size_t at_edge = widest_edge(kernel, in_block, 1);
+    add_tiles(cost, p, kernel, at_edge, 1, times * (double)(edges * channels) / (double)at_edge,
+              kernel->lanes == 16 ? 1.05 : 1.5);
+}
+
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     if (conv2d_whole_rows(p, kernel))
-        return w_row_cycles(p, kernel);
-    const double vectors = (double)divide_up(p->out_width, kernel->lanes);
+        return w_row_cycles(p, kernel) + w_copy_cycles(p);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
-    const size_t group = min_size(conv2d_group_vectors(p, kernel), divide_up(p->out_width, kernel->lanes));
-    /* Tiles of a block's 16 channels follow each other along a long group (blocking.c). */
-    const double start = kernel->tile_channels == CONV2D_OC_BLOCK ? 12 : 25;
-    double row = 0, ends = 0;
+    const blocking b = conv2d_choose_blocking(p, kernel);
+    w_cost cost = {0, 0};
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
         /* Whole blocks of 16 channels are alike. */
         const size_t repeat = in_block == CONV2D_OC_BLOCK ? p->out_channels / CONV2D_OC_BLOCK : 1;
         for (size_t done = 0; done < in_block;) {
             const size_t channels = widest_channels(kernel, in_block - done, kernel->tile_channels);
-            const size_t width = widest_columns(kernel, channels, group);
-            const double tiles = (double)repeat * vectors / (double)width;
-            row += tiles * w_tile_cycles(p, kernel, channels, width);
-            ends += tiles * (start + 2.5 * (double)(channels * width));
+            add_row(&cost, p, kernel, &b, in_block, channels, (double)repeat);
             done += channels;
         }
         oc += repeat * in_block;
     }
-    /* At most two edge vectors a row, slower by a twentieth (masks) or a half (blends). */
-    const double edges = p->kernel_width > 1 || p->out_width % kernel->lanes ? 2 / vectors : 0;
-    const double slow = 1 + edges * (kernel->lanes == 16 ? 0.05 : 0.5) + (p->stride_w == 1 ? 0 : 0.03);
-    return row * taps * slow + ends * (double)p->out_height;
+    return cost.taps * taps + cost.ends * (double)p->out_height + w_copy_cycles(p);
 }
 
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -143,6 +180,17 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
+ * Tiles of many channels in turn write more streams of lines than are fetched ahead: outputs that no cache holds cost
+ * 9 cycles a line more than W's, which fetches them itself (1x512x512 16x3x3 1.6, 1x270x480 56x5x5 1.3 times its time).
+ */
+static double d_memory_cycles(const problem *p)
+{
+    const double floats = (double)(p->out_channels * p->out_height) * (double)p->out_width;
+    const double bytes = floats * sizeof(float) * (double)(p->batch * p->groups);
+    return p->out_channels > 1 && bytes > 8 * (double)conv2d_cpu()->l2_bytes ? 9 * floats / 16 : 0;
+}
+
+/*
  * Cycles of a depthwise group.  NCHW: whole vectors of columns, or a half one at the end (AVX-512); NHWC: vectors of
  * groups, of which this is one's share.  Shuffles of stride 2, broadcasts and loads are in the factors, measured.
  */
@@ -161,7 +209,7 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
     double vectors = (double)divide_up(p->out_width, kernel->lanes);
     if (kernel->lanes == 16 && kernel->kernel_width && (p->out_width - 1) % 16 < 8)
         vectors -= 0.4;
-    return taps * vectors * fma * slow * strided * looped + 10;
+    return taps * vectors * fma * slow * strided * looped + d_memory_cycles(p) + 10;
 }
 
 /* Multiply-adds of one group of one image. */
