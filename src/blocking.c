@@ -122,10 +122,12 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
 }
 
 /* Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
- * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %). */
+ * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  A 1x1 with stride 2 reads
+ * every other row. */
 static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 {
-    if (p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float) / p->in_channels)
+    const size_t rows_read = min_size(p->in_height, p->out_height * p->kernel_height);
+    if (rows_read * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float) / p->in_channels)
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
     const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);

@@ -41,7 +41,8 @@ static double tap_cycles(double fmas, double load_cycles, const conv2d_kernel *k
 /*
  * Cycles per tap that a tile of so many bytes of input columns waits for the L2, once per channel and kernel row and
  * so much a cache line, if what all channels read does not stay in the L1.  It does not if it is too much, or if the
- * channels lie a multiple of a high power of two apart, so that their lines share a few of the 64 sets.
+ * channels lie a multiple of a high power of two apart, so that their lines share a few of the 64 sets.  Channels that
+ * share pages are fetched ahead (AVX2 1x1: 512x13x13 waits for nothing, 512x28x28 for 0.7 of it).
  */
 static double miss_cycles(const problem *p, double column_bytes, double line_cycles)
 {
@@ -53,7 +54,8 @@ static double miss_cycles(const problem *p, double column_bytes, double line_cyc
     while (sets > 1 && pitch % (64 * 64 / sets * 2) == 0)
         sets /= 2;
     const double room = (double)(ways * min_size(64, sets * p->kernel_height)) * (sets == 64 ? 1 : lines);
-    return wanted > room ? line_cycles * lines / (double)p->kernel_width : 0;
+    const double pages = (double)min_size(pitch, 4096) / 4096;
+    return wanted > room ? line_cycles * lines * pages / (double)p->kernel_width : 0;
 }
 
 /* Whole vectors cross cache lines, broadcasts never do. */
@@ -61,7 +63,10 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 {
     const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0, crossing = kernel->lanes == 16 ? 0.1 : 0;
     const double loads = vector_load * (double)columns + 0.5 * (double)channels;
-    const double misses = p->stride_w == 1 ? miss_cycles(p, (double)(columns * kernel->lanes * 4), 0.4) : 0;
+    /* All channels in one set of the L1, and a tile of 8 lanes comes back for the rest of their lines (64x64 planes). */
+    const bool one_set = kernel->lanes == 8 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
+    const double bytes = (double)(columns * kernel->lanes * sizeof(float));
+    const double misses = p->stride_w == 1 ? miss_cycles(p, bytes, one_set ? 1.0 : 0.4) : 0;
     /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time. */
     const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     return tap_cycles((double)(channels * columns), loads, kernel) + crossing * (double)columns + misses +
@@ -99,7 +104,7 @@ static double w_copy_cycles(const problem *p)
 {
     if (p->stride_w == 1)
         return 0;
-    return (double)(p->in_channels * p->in_height) * (40 + (p->stride_w == 2 ? 0.4 : 1) * (double)p->in_width);
+    return (double)(p->in_channels * p->in_height) * (40 + (p->stride_w == 2 ? 0.25 : 1) * (double)p->in_width);
 }
 
 /* Of a row's tiles: cycles a tap, and at their starts and ends. */
@@ -107,8 +112,7 @@ typedef struct w_cost {
     double taps, ends;
 } w_cost;
 
-/* So many times `vectors` vectors of columns in the widest tiles of so many channels; edge vectors are slower by a
- * twentieth (masks) or by a half (blends). */
+/* So many times `vectors` vectors of columns in the widest tiles of so many channels. */
 static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kernel, size_t channels, size_t vectors,
                       double times, double slow)
 {
@@ -121,6 +125,15 @@ static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kerne
         cost->ends += tiles * (start + 2.5 * (double)(channels * width));
         vectors %= width;
     }
+}
+
+/* Edge vectors are slower by a twentieth (masks) or by a half (blends), and by more where their weights come from the
+ * L2 for one vector of 8 columns only. */
+static double w_edge_cost(const problem *p, const conv2d_kernel *kernel)
+{
+    if (kernel->lanes == 16)
+        return 1.05;
+    return packed_block_size(p) * group_blocks(p) * sizeof(float) > conv2d_cpu()->l1_bytes ? 3.5 : 1.5;
 }
 
 /* So many of a block's channels of a row, as run_w.c cuts it; the edges have their own tiles. */
@@ -137,7 +150,7 @@ static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel,
     add_tiles(cost, p, kernel, channels, last % b->group_vectors, times, 1);
     const size_t at_edge = widest_edge(kernel, in_block, 1);
     add_tiles(cost, p, kernel, at_edge, 1, times * (double)(edges * channels) / (double)at_edge,
-              kernel->lanes == 16 ? 1.05 : 1.5);
+              w_edge_cost(p, kernel));
 }
 
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -161,6 +174,16 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     return cost.taps * taps + cost.ends * (double)p->out_height + w_copy_cycles(p);
 }
 
+/*
+ * What outputs that no cache holds cost more, for so many cycles a line, than where they are fetched ahead (W) or
+ * written a line at a time (K, NHWC, AVX2).
+ */
+static double memory_cycles(const problem *p, double line_cycles)
+{
+    const double lines = (double)(p->out_channels * p->out_height) * (double)p->out_width / 16;
+    return lines * (double)(p->batch * p->groups) > 8 * (double)conv2d_cpu()->l2_bytes / 64 ? line_cycles * lines : 0;
+}
+
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
@@ -176,18 +199,9 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
-    return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns;
-}
-
-/*
- * Tiles of many channels in turn write more streams of lines than are fetched ahead: outputs that no cache holds cost
- * 9 cycles a line more than W's, which fetches them itself (1x512x512 16x3x3 1.6, 1x270x480 56x5x5 1.3 times its time).
- */
-static double d_memory_cycles(const problem *p)
-{
-    const double floats = (double)(p->out_channels * p->out_height) * (double)p->out_width;
-    const double bytes = floats * sizeof(float) * (double)(p->batch * p->groups);
-    return p->out_channels > 1 && bytes > 8 * (double)conv2d_cpu()->l2_bytes ? 9 * floats / 16 : 0;
+    /* Bursts of 28 lines in two halves of 32 channels (3x224x224 64x3x3 1.1-1.4 times AVX2's time). */
+    const double memory = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 ? memory_cycles(p, 8) : 0;
+    return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns + memory;
 }
 
 /*
@@ -206,10 +220,12 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
         const double part = (double)divide_up(p->groups, kernel->lanes) / (double)p->groups;
         return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) + 1;
     }
+    /* Many channels in turn are many streams (1x512x512 16x3x3 1.6, 1x270x480 56x5x5 1.3 times W's time). */
+    const double memory = p->out_channels > 1 ? memory_cycles(p, 9) : 0;
     double vectors = (double)divide_up(p->out_width, kernel->lanes);
     if (kernel->lanes == 16 && kernel->kernel_width && (p->out_width - 1) % 16 < 8)
         vectors -= 0.4;
-    return taps * vectors * fma * slow * strided * looped + d_memory_cycles(p) + 10;
+    return taps * vectors * fma * slow * strided * looped + memory + 10;
 }
 
 /* Multiply-adds of one group of one image. */
