@@ -54,7 +54,7 @@ static double miss_cycles(const problem *p, double column_bytes, double line_cyc
     while (sets > 1 && pitch % (64 * 64 / sets * 2) == 0)
         sets /= 2;
     const double room = (double)(ways * min_size(64, sets * p->kernel_height)) * (sets == 64 ? 1 : lines);
-    const double pages = (double)min_size(pitch, 4096) / 4096;
+    const double pages = p->kernel_height > 1 ? 1 : (double)min_size(pitch, 4096) / 4096;
     return wanted > room ? line_cycles * lines * pages / (double)p->kernel_width : 0;
 }
 
@@ -66,7 +66,7 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     /* All channels in one set of the L1, and a tile of 8 lanes comes back for the rest of their lines (64x64 planes). */
     const bool one_set = kernel->lanes == 8 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double bytes = (double)(columns * kernel->lanes * sizeof(float));
-    const double misses = p->stride_w == 1 ? miss_cycles(p, bytes, one_set ? 1.0 : 0.4) : 0;
+    const double misses = p->stride_w == 1 ? miss_cycles(p, bytes, one_set ? 0.6 : 0.4) : 0;
     /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time. */
     const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     return tap_cycles((double)(channels * columns), loads, kernel) + crossing * (double)columns + misses +
@@ -75,7 +75,9 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 
 static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns)
 {
-    const double loads = 0.5 * (double)(kernel->lanes / 8 * vectors + columns);
+    /* One broadcast for each FMA (AVX2 1x12) is more than two a cycle: 64x56x56 16x3x3 0.75 times the speed of 2x6. */
+    const double crowded = kernel->lanes == 8 && vectors == 1 ? 1.15 : 1;
+    const double loads = 0.5 * crowded * (double)(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
     const size_t weights = p->in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > conv2d_cpu()->l1_bytes / 2;
@@ -104,7 +106,7 @@ static double w_copy_cycles(const problem *p)
 {
     if (p->stride_w == 1)
         return 0;
-    return (double)(p->in_channels * p->in_height) * (40 + (p->stride_w == 2 ? 0.25 : 1) * (double)p->in_width);
+    return (double)(p->in_channels * p->in_height) * (30 + (p->stride_w == 2 ? 0.2 : 1) * (double)p->in_width);
 }
 
 /* Of a row's tiles: cycles a tap, and at their starts and ends. */
@@ -184,6 +186,16 @@ static double memory_cycles(const problem *p, double line_cycles)
     return lines * (double)(p->batch * p->groups) > 8 * (double)conv2d_cpu()->l2_bytes / 64 ? line_cycles * lines : 0;
 }
 
+/* K waits for the lines of a strided input that the L2 does not hold where all channels share a set; W's copy fetches
+ * them ahead (16x320x320 32x3x3 s2 0.7 times W's speed, 3x288x288 40x3x3 s2 0.94, but 24x112x112 40x3x3 s2 1.1). */
+static double k_fetch_cycles(const problem *p)
+{
+    const size_t rows = min_size(p->in_height, p->out_height * p->kernel_height);
+    const double bytes = (double)(p->in_channels * rows) * (double)p->in_width * sizeof(float);
+    const bool waits = p->stride_w > 1 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
+    return waits && bytes >= 0.75 * (double)conv2d_cpu()->l2_bytes ? 12 * bytes / 64 : 0;
+}
+
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
@@ -200,8 +212,9 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
     /* Bursts of 28 lines in two halves of 32 channels (3x224x224 64x3x3 1.1-1.4 times AVX2's time). */
-    const double memory = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 ? memory_cycles(p, 8) : 0;
-    return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns + memory;
+    const double burst = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 ? memory_cycles(p, 8) : 0;
+    return (per_tap * taps * wide + ends * (double)p->out_height) * (double)p->out_width / (double)columns + burst +
+           k_fetch_cycles(p);
 }
 
 /*
@@ -221,7 +234,7 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
         return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) + 1;
     }
     /* Many channels in turn are many streams (1x512x512 16x3x3 1.6, 1x270x480 56x5x5 1.3 times W's time). */
-    const double memory = p->out_channels > 1 ? memory_cycles(p, 9) : 0;
+    const double memory = p->out_channels > 1 ? memory_cycles(p, kernel->lanes == 16 ? 9 : 6) : 0;
     double vectors = (double)divide_up(p->out_width, kernel->lanes);
     if (kernel->lanes == 16 && kernel->kernel_width && (p->out_width - 1) % 16 < 8)
         vectors -= 0.4;
