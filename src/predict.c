@@ -76,7 +76,7 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns)
 {
     /* One broadcast for each FMA (AVX2 1x12) is more than two a cycle: 64x56x56 16x3x3 0.75 times the speed of 2x6. */
-    const double crowded = kernel->lanes == 8 && vectors == 1 ? 1.15 : 1;
+    const double crowded = kernel->lanes == 8 && vectors == 1 ? 1.1 : 1;
     const double loads = 0.5 * crowded * (double)(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
     const size_t weights = p->in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;

@@ -51,7 +51,19 @@ static const choice choices[] = {
     {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
     {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_d1x4"},
     {"96x56x56 3x3 s3 p1 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x6"},
-    {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
+    {"1x128x128 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
+    /* Outputs that no cache holds: W fetches them ahead. */
+    {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"3x224x224 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
+    /* Few channels a group: W would copy rows that hardly any output shares. */
+    {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx2_k1x12"},
+    /* 8 lanes must promise more than 16. */
+    {"128x14x14 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    {"352x7x7 352x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    /* Rows of 13 and 14 columns, few columns at the edge but all weights for them. */
+    {"192x14x14 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
+    {"512x13x13 1000x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
+    {"3x224x224 16x3x3 s2 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s2__avx2_k2x6"},
 };
 
 static conv2d_desc desc_of(const char *text)
