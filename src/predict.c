@@ -63,7 +63,7 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 {
     const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0, crossing = kernel->lanes == 16 ? 0.1 : 0;
     const double loads = vector_load * (double)columns + 0.5 * (double)channels;
-    /* All channels in one set of the L1, and a tile of 8 lanes comes back for the rest of their lines (64x64 planes). */
+    /* All channels in one set of the L1, and 8 lanes come back for the rest of their lines (64x64 planes). */
     const bool one_set = kernel->lanes == 8 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double bytes = (double)(columns * kernel->lanes * sizeof(float));
     const double misses = p->stride_w == 1 ? miss_cycles(p, bytes, one_set ? 0.6 : 0.4) : 0;
@@ -129,13 +129,14 @@ static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kerne
     }
 }
 
-/* Edge vectors are slower by a twentieth (masks) or by a half (blends), and by more where their weights come from the
- * L2 for one vector of 8 columns only. */
+/* Edge vectors are slower by a twentieth (masks) or by a half (blends); in 1x1, and with 8 lanes, by more where all
+ * weights come from the L2 for this one vector. */
 static double w_edge_cost(const problem *p, const conv2d_kernel *kernel)
 {
+    const bool weights_miss = packed_block_size(p) * group_blocks(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     if (kernel->lanes == 16)
-        return 1.05;
-    return packed_block_size(p) * group_blocks(p) * sizeof(float) > conv2d_cpu()->l1_bytes ? 3.5 : 1.5;
+        return weights_miss && p->kernel_width == 1 ? 1.5 : 1.05;
+    return weights_miss ? 3.5 : 1.5;
 }
 
 /* So many of a block's channels of a row, as run_w.c cuts it; the edges have their own tiles. */

@@ -117,8 +117,8 @@ static conv2d_status force_kernel(ready_plan *p, const char *name)
 
 /*
  * What kernels are compared by.  Predictions of 8 lanes are less sure than those of 16, whose tiles have registers to
- * spare (docs/design.md): where both are allowed, 8 lanes must promise a sixteenth more.  For single pixels both only wait
- * for chains of FMAs, and predictions are good.
+ * spare (docs/design.md): where both are allowed, 8 lanes must promise a sixteenth more.  For single pixels both only
+ * wait for chains of FMAs, and predictions are good.
  */
 static double merit(const ready_plan *p, const conv2d_kernel *kernel)
 {
