@@ -268,11 +268,8 @@ double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)
     const double cycles = kernel->family == CONV2D_FAMILY_W   ? w_cycles(p, kernel)
                           : kernel->family == CONV2D_FAMILY_K ? k_cycles(p, kernel)
                                                               : d_cycles(p, kernel);
-    /* 1.015: what no tile avoids.  A loop over taps costs a test for each; the straight code of AVX-512's K for the
-     * borders of 2 or 3 columns is as slow as 1.13 (512x2x2 512x3x3 p1). */
-    const bool borders = kernel->family == CONV2D_FAMILY_K && kernel->lanes == 16 && p->kernel_width > 1;
-    const double straight = borders && (p->out_width == 2 || p->out_width == 3) ? 0.1 : 0;
-    const double looped = kernel->kernel_width                                      ? straight
+    /* 1.015: what no tile avoids.  A loop over taps costs a test for each. */
+    const double looped = kernel->kernel_width                                      ? 0
                           : kernel->family == CONV2D_FAMILY_W && kernel->lanes == 8 ? 0.06
                                                                                     : 0.01;
     const double overhead = 1.015 + looped;
