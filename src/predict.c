@@ -236,8 +236,8 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
         const double part = (double)divide_up(p->groups, kernel->lanes) / (double)p->groups;
         return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) + 1;
     }
-    /* Many channels in turn are many streams (1x512x512 16x3x3 1.6, 1x270x480 56x5x5 1.3 times W's time). */
-    const double memory = p->out_channels > 1 ? memory_cycles(p, kernel->lanes == 16 ? 9 : 6) : 0;
+    /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
+    const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
     double vectors = (double)divide_up(p->out_width, kernel->lanes);
     if (kernel->lanes == 16 && kernel->kernel_width && (p->out_width - 1) % 16 < 8)
         vectors -= 0.4;
