@@ -59,11 +59,12 @@ static void emit_sums(writer *w, const spec *s)
     }
 }
 
-/* Operands are made to live on between several taps, where a register is left for it (not so in AVX2's 3x4). */
+/* Operands of several FMAs are made to live on between several taps, where a register is left for it (not so in AVX2's
+ * 3x4). */
 static bool uses_operands(const spec *s)
 {
     const budget b = spec_budget(s);
-    return s->taps.kernel_width > 1 && budget_registers(&b) < s->isa->registers;
+    return s->taps.kernel_width > 1 && s->tile.columns > 1 && budget_registers(&b) < s->isa->registers;
 }
 
 /* An input that a single FMA uses is its operand: a broadcast of its own costs 14-32 % (AVX-512, 1x14). */
