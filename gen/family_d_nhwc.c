@@ -128,9 +128,16 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
 static void emit_place(writer *w, const spec *s)
 {
     const int lanes = s->isa->lanes, count = s->tile.channels * s->tile.columns;
-    line(w, "const float *in = place, *weights = tile->weights, *bias = tile->bias;");
-    line(w, "float *out = to;");
-    block_begin(w, "for (size_t channel = 0; channel < tile->channels; channel++)");
+    block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
+    line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
+    line(w, "const float *in = place + channel * %d, *bias = tile->bias + channel * %d;", lanes, lanes);
+    if (lanes == 16)
+        line(w, "const float *weights = tile->weights + (ptrdiff_t)channel * tile->weights_skip;");
+    else
+        line(
+            w,
+            "const float *weights = tile->weights + (ptrdiff_t)(channel / 2) * tile->weights_skip + channel %% 2 * 8;");
+    line(w, "float *out = to + channel * %d;", lanes);
     for (int i = 0; i < count; i++)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, i, s->isa->prefix);
     emit_rows(w, s, 0, 0, 0);
@@ -139,13 +146,6 @@ static void emit_place(writer *w, const spec *s)
         emit_rows(w, s, 2, 1, 1);
     }
     emit_d_finish(w, s, s->tile.columns * s->tile.channels, "out");
-    line(w, "in += %d;", lanes);
-    line(w, "out += %d;", lanes);
-    line(w, "bias += %d;", lanes);
-    if (lanes == 16)
-        line(w, "weights += tile->weights_skip;");
-    else
-        line(w, "weights += channel %% 2 ? tile->weights_skip - 8 : 8;");
     block_end(w);
 }
 

@@ -77,6 +77,7 @@ typedef struct conv2d_tile {
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];
+    bool backwards;  /* NHWC: from the last vector of channels to the first */
     uint64_t inside; /* NCHW, bit i: column i from `in` lies inside; looped taps: output i is wanted */
     ptrdiff_t out_row_pitch;
     /* AVX2: 7 masks of sums, 7 of loads (stride 1: by tap; stride 2: of two vectors), a word for each lane.  Those of

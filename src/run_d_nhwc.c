@@ -22,6 +22,18 @@ static d_spread spread_columns(const conv2d_kernel *kernel, size_t columns)
     return d_spread_over(has, columns);
 }
 
+/*
+ * Loads wait for an earlier store whose address has the same low 12 bits (Zen 4).  With pixels a multiple of 4096 bytes
+ * apart all stores of a tile are like that for its next vectors of channels if the output lies just behind the input in
+ * those bits; then the channels are better run from the last to the first (512@14 and 1024@7: 0.4-0.6 of the speed).
+ */
+static bool stores_meet_loads(const problem *p, const float *in, const float *out)
+{
+    const uintptr_t apart = (uintptr_t)(p->in.column | p->out.column) * sizeof *in | 4096;
+    const uintptr_t period = apart & -apart, ahead = ((uintptr_t)out - (uintptr_t)in) % period;
+    return ahead > 0 && ahead < period / 2;
+}
+
 /* All channels of one place: whole vectors of them first, then the rest. */
 static void run_place(nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *edge)
 {
@@ -108,6 +120,7 @@ static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin,
         run->tile.out = run->args->out + out + (ptrdiff_t)columns.begin * p->out.column;
         if (p->has_residual)
             run->tile.residual = run->args->residual + out + (ptrdiff_t)columns.begin * p->out.column;
+        run->tile.backwards = stores_meet_loads(p, run->tile.in, run->tile.out);
         run->tile.columns = d_inside(run->tile.column, p->in_width);
         run->tile.vectors = 1;
         for (size_t next = i + 1; inside && next < end && next < run->columns.full; next++) {
