@@ -188,11 +188,11 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
     const size_t row_span = (p->kernel_height - 1) * p->dilation_h + 1;
     const size_t column_span = (p->kernel_width - 1) * p->dilation_w + 1;
     const tap_range rows = inputs_of(first, last, p->stride_h, row_span, p->pad_top, p->in_height);
-    tap_range columns = {0, p->in_width};
-    if (first == last)
-        columns =
-            inputs_of(first_column(run, begin % run->per_row), first_column(run, (end - 1) % run->per_row + 1) - 1,
-                      p->stride_w, column_span, p->pad_left, p->in_width);
+    /* Not all of the input's columns: with a stride the last ones may not be read, and have no room. */
+    const bool one_row = first == last;
+    const size_t first_out = one_row ? first_column(run, begin % run->per_row) : 0;
+    const size_t last_out = (one_row ? first_column(run, (end - 1) % run->per_row + 1) : p->out_width) - 1;
+    const tap_range columns = inputs_of(first_out, last_out, p->stride_w, column_span, p->pad_left, p->in_width);
     float *scratch = run->workspace;
     run->pixels = scratch - (ptrdiff_t)rows.begin * run->in.row - (ptrdiff_t)columns.begin * run->in.column;
     for (size_t y = rows.begin; y < rows.end; y++, scratch += run->in.row)

@@ -275,6 +275,27 @@ ParameterizedTest(conv2d_isa *isa, contract, one_channel_is_both_layouts)
     }
 }
 
+ParameterizedTestParameters(contract, copied_pixels_have_room)
+{
+    return each_isa();
+}
+
+/* NHWC pixels that share L1 sets are copied to the workspace; with a stride the last column may not be read. */
+ParameterizedTest(conv2d_isa *isa, contract, copied_pixels_have_room)
+{
+    require_isa(*isa);
+    for (size_t i = 0; i < 48; i++) {
+        const size_t kernel = i % 2 ? 3 : 1, size = 12 + i / 6;
+        conv_case c = {.desc = simple_desc(1024, size, size, 3 + i, kernel, kernel), .options = options_for(*isa)};
+        c.desc.in_layout = c.desc.out_layout = CONV2D_NHWC;
+        c.desc.stride_h = c.desc.stride_w = 2 + i % 3 / 2;
+        c.desc.pad_left = c.desc.pad_top = i % 4 == 3;
+        c.parts = i % 4;
+        c.seed = i;
+        check_case(&c);
+    }
+}
+
 /* One packed blob serves every instruction set, and every float of it is written. */
 Test(contract, packed_weights_are_the_same_everywhere)
 {
