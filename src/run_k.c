@@ -23,7 +23,7 @@ typedef struct k_run {
     float *workspace;
     const float *pixels;  /* row 0, column 0 of the image's group, there */
     size_t per_row;       /* column tiles */
-    size_t strip_columns; /* at most, so that the sums fit in the buffer */
+    size_t strip_columns; /* at most, so that the sums fit in the buffer; a multiple of the lanes */
     conv2d_tile tile;
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
@@ -280,7 +280,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .strip = &strip,
         .in = p->in,
         .filling = SIZE_MAX,
-        .strip_columns = min_size(STRIP_COLUMNS, BUFFER_FLOATS / most),
+        .strip_columns = min_size(STRIP_COLUMNS, BUFFER_FLOATS / most / kernel->lanes * kernel->lanes),
         .per_row = plan->blocking.tiles_per_row,
         .tile = common_tile(p),
         .store =
