@@ -7,6 +7,30 @@ static void sum_name(int index, const void *context, char *name, size_t size)
     snprintf(name, size, "acc%d", index);
 }
 
+void emit_d_next_channel(writer *w)
+{
+    line(w, "in += tile->in_channel_pitch;");
+    line(w, "out += tile->out_channel_pitch;");
+    line(w, "weights++;");
+    line(w, "bias++;");
+    block_end(w);
+}
+
+void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out)
+{
+    const int lanes = s->isa->lanes;
+    block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
+    line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
+    line(w, "const float *in = %s + channel * %d, *bias = tile->bias + channel * %d;", in, lanes, lanes);
+    if (lanes == 16)
+        line(w, "const float *weights = tile->weights + (ptrdiff_t)channel * tile->weights_skip;");
+    else
+        line(
+            w,
+            "const float *weights = tile->weights + (ptrdiff_t)(channel / 2) * tile->weights_skip + channel %% 2 * 8;");
+    line(w, "float *out = %s + channel * %d;", out, lanes);
+}
+
 void emit_d_activation(writer *w, const spec *s, int count)
 {
     emit_activation(w, vectors_of(s), "tile", count, sum_name, NULL);

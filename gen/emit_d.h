@@ -56,6 +56,10 @@ void declare_d_row(writer *w, const spec *s, int row);
 /* What is loaded of an input row at once, and what is made ready just before a tap's FMAs, to spare registers. */
 void emit_d_loads(writer *w, const spec *s, int row);
 void emit_d_tap(writer *w, const spec *s, int row, int tap);
+/* The end of a pass of the loop over an NCHW tile's channels. */
+void emit_d_next_channel(writer *w);
+/* The beginning of a pass of the loop over an NHWC tile's vectors of channels; `in` and `out` are the first one's. */
+void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out);
 /* The activation of acc0.. */
 void emit_d_activation(writer *w, const spec *s, int count);
 /* Residual, activation and store of acc0.., one output row behind the other, at `out`; the variants at an edge store

@@ -194,11 +194,7 @@ void emit_d_tile(writer *w, const spec *s)
     } else {
         emit_vector(w, s);
     }
-    line(w, "in += tile->in_channel_pitch;");
-    line(w, "out += tile->out_channel_pitch;");
-    line(w, "weights++;");
-    line(w, "bias++;");
-    block_end(w);
+    emit_d_next_channel(w);
     block_end(w);
     blank(w);
 }

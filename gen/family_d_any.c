@@ -122,11 +122,7 @@ void emit_d_any_tile(writer *w, const spec *s)
     emit_nchw_tap(w, s);
     emit_taps_end(w);
     emit_nchw_finish(w, s);
-    line(w, "in += tile->in_channel_pitch;");
-    line(w, "out += tile->out_channel_pitch;");
-    line(w, "weights++;");
-    line(w, "bias++;");
-    block_end(w);
+    emit_d_next_channel(w);
     block_end(w);
     blank(w);
 }
@@ -149,31 +145,21 @@ static void emit_nhwc_tap(writer *w, const spec *s)
 
 void emit_d_nhwc_any_tile(writer *w, const spec *s)
 {
-    const int lanes = s->isa->lanes;
     emit_tile_begin(w, s);
-    line(w, "const float *in = tile->in, *weights = tile->weights, *bias = tile->bias;");
     line(w, "const size_t kernel_width = tile->kernel_width;");
-    line(w, "float *out = tile->out;");
     if (s->isa->mask_registers)
         line(w, "const __mmask16 lanes = (__mmask16)tile->store_mask;");
     else
         line(w, "const __m256i lanes = lanes_of(tile->store_mask);");
     if (s->tile.columns > 1)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
-    block_begin(w, "for (size_t channel = 0; channel < tile->channels; channel++)");
+    emit_d_nhwc_channel(w, s, "tile->in", "tile->out");
     for (int p = 0; p < s->tile.columns; p++)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, p, s->isa->prefix);
     emit_taps_begin(w);
     emit_nhwc_tap(w, s);
     emit_taps_end(w);
     emit_d_finish(w, s, s->tile.columns, "out");
-    line(w, "in += %d;", lanes);
-    line(w, "out += %d;", lanes);
-    line(w, "bias += %d;", lanes);
-    if (lanes == 16)
-        line(w, "weights += tile->weights_skip;");
-    else
-        line(w, "weights += channel %% 2 ? tile->weights_skip - 8 : 8;");
     block_end(w);
     block_end(w);
     blank(w);

@@ -127,17 +127,8 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
 
 static void emit_place(writer *w, const spec *s)
 {
-    const int lanes = s->isa->lanes, count = s->tile.channels * s->tile.columns;
-    block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
-    line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
-    line(w, "const float *in = place + channel * %d, *bias = tile->bias + channel * %d;", lanes, lanes);
-    if (lanes == 16)
-        line(w, "const float *weights = tile->weights + (ptrdiff_t)channel * tile->weights_skip;");
-    else
-        line(
-            w,
-            "const float *weights = tile->weights + (ptrdiff_t)(channel / 2) * tile->weights_skip + channel %% 2 * 8;");
-    line(w, "float *out = to + channel * %d;", lanes);
+    const int count = s->tile.channels * s->tile.columns;
+    emit_d_nhwc_channel(w, s, "place", "to");
     for (int i = 0; i < count; i++)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, i, s->isa->prefix);
     emit_rows(w, s, 0, 0, 0);

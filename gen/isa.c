@@ -22,28 +22,10 @@ const isa_row isa_avx2 = {
     .embedded_broadcast = false,
 };
 
-const isa_row isa_avx512 = {
-    .name = "avx512",
-    .level = "CONV2D_ISA_AVX512",
-    .target = "avx512f,avx512vl,avx512dq,avx512bw,fma,prfchw",
-    .vector = "__m512",
-    .prefix = "_mm512",
-    .constraint = "+v",
-    .lanes = 16,
-    .registers = 32,
-    .mask_registers = 7, /* k0 cannot be a predicate */
-    .embedded_broadcast = true,
-};
+#define AVX512                                                                                                         \
+    .name = "avx512", .level = "CONV2D_ISA_AVX512", .target = "avx512f,avx512vl,avx512dq,avx512bw,fma,prfchw",         \
+    .constraint = "+v", .registers = 32, .embedded_broadcast = true,                                                   \
+    .mask_registers = 7 /* k0 cannot be a predicate */
 
-const isa_row isa_avx512_half = {
-    .name = "avx512",
-    .level = "CONV2D_ISA_AVX512",
-    .target = "avx512f,avx512vl,avx512dq,avx512bw,fma,prfchw",
-    .vector = "__m256",
-    .prefix = "_mm256",
-    .constraint = "+v",
-    .lanes = 8,
-    .registers = 32,
-    .mask_registers = 7,
-    .embedded_broadcast = true,
-};
+const isa_row isa_avx512 = {AVX512, .vector = "__m512", .prefix = "_mm512", .lanes = 16};
+const isa_row isa_avx512_half = {AVX512, .vector = "__m256", .prefix = "_mm256", .lanes = 8};
