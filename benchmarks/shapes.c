@@ -104,6 +104,17 @@ static bool read_numbers(const shapes_header *header, const char *line, size_t v
     return true;
 }
 
+/* TensorFlow's SAME, which exports name by the output's size alone: the odd one of the padding goes behind. */
+static void pad_as_same(size_t out, size_t in, size_t span, size_t stride, size_t *before, size_t *behind)
+{
+    const bool same = out && stride && !*before && !*behind && out == in / stride + (in % stride != 0);
+    const size_t reach = same ? (out - 1) * stride + span : 0;
+    if (reach > in) {
+        *before = (reach - in) / 2;
+        *behind = reach - in - *before;
+    }
+}
+
 bool shapes_read_row(const shapes_header *header, const char *line, problem *p, char *message, size_t message_size)
 {
     size_t v[PADS], wrong;
@@ -111,6 +122,8 @@ bool shapes_read_row(const shapes_header *header, const char *line, problem *p, 
         snprintf(message, message_size, "column %s: a number is missing", names[wrong]);
         return false;
     }
+    pad_as_same(v[OH], v[IH], (v[KH] - 1) * v[DH] + 1, v[SH], &v[PT], &v[PB]);
+    pad_as_same(v[OW], v[IW], (v[KW] - 1) * v[DW] + 1, v[SW], &v[PL], &v[PR]);
     const char *const bias = find_field(header, line, BIAS);
     char text[2 * PROBLEM_TEXT_SIZE];
     snprintf(text, sizeof text, "%zux%zux%zux%zu %zux%zux%zu s%zux%zu d%zux%zu p%zu,%zu,%zu,%zu g%zu%s", v[BATCH],

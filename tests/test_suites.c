@@ -121,6 +121,8 @@ static const shape good_shapes[] = {
     {"kw,kh,oc,iw,ih,ic", "1,2,3,4,5,6", "6x5x4 3x2x1"},
     {"ic,ih,iw,oc,kh,kw,n,pl,dw,bias", "2,9,9,2,3,3,,1,2,False", "2x9x9 2x3x3 p0,0,1,0 d1x2"},
     {"ic,ih,iw,oc,kh,kw,n,g", "8,9,9,4,1,1,5,4", "5x8x9x9 4x1x1 g4"},
+    /* The padding of SAME from the output's size, the odd one behind. */
+    {"ic,ih,iw,oc,kh,kw,oh,ow,sh,sw", "2,9,10,2,3,3,5,5,2,2", "2x9x10 2x3x3 s2 p1,1,0,1"},
 };
 
 static const shape bad_shapes[] = {
