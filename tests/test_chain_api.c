@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What chains refuse, and how they say so. */
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -31,31 +32,30 @@ static void expect_refusal(const conv2d_desc *first, const conv2d_desc *second, 
 Test(chain_api, refusals)
 {
     const conv2d_desc first = step(3, 8, 5, 3), second = step(5, 6, 4, 3);
-    conv2d_desc wrong = second;
     expect_refusal(NULL, &second, NULL, CONV2D_NULL_POINTER, "first");
     expect_refusal(&first, NULL, NULL, CONV2D_NULL_POINTER, "second");
     const conv2d_options forced = {.kernel = "conv2d_f32_reference"};
     expect_refusal(&first, &second, &forced, CONV2D_INVALID, "options.kernel");
-    wrong.in_channels = 6;
-    expect_refusal(&first, &wrong, NULL, CONV2D_INVALID, "first's output");
-    wrong = second;
-    wrong.in_height = 7;
-    expect_refusal(&first, &wrong, NULL, CONV2D_INVALID, "first's output");
-    wrong = second;
-    wrong.in_width = 5;
-    expect_refusal(&first, &wrong, NULL, CONV2D_INVALID, "first's output");
-    wrong = second;
-    wrong.batch = 2;
-    expect_refusal(&first, &wrong, NULL, CONV2D_INVALID, "first's output");
-    wrong = second;
-    wrong.kernel_height = 9;
-    expect_refusal(&first, &wrong, NULL, CONV2D_EMPTY_OUTPUT, "kernel_height");
-    wrong = second;
-    wrong.groups = 3;
-    expect_refusal(&first, &wrong, NULL, CONV2D_INVALID, "groups");
-    wrong = first;
-    wrong.stride_h = SIZE_MAX;
-    expect_refusal(&wrong, &second, NULL, CONV2D_OVERFLOW, "in_height");
+    const struct {
+        size_t offset, value; /* of a field of the second step */
+        conv2d_status status;
+        const char *word;
+    } wrong[] = {
+        {offsetof(conv2d_desc, in_channels), 6, CONV2D_INVALID, "first's output"},
+        {offsetof(conv2d_desc, in_height), 7, CONV2D_INVALID, "first's output"},
+        {offsetof(conv2d_desc, in_width), 5, CONV2D_INVALID, "first's output"},
+        {offsetof(conv2d_desc, batch), 2, CONV2D_INVALID, "first's output"},
+        {offsetof(conv2d_desc, kernel_height), 9, CONV2D_EMPTY_OUTPUT, "kernel_height"},
+        {offsetof(conv2d_desc, groups), 3, CONV2D_INVALID, "groups"},
+    };
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        conv2d_desc d = second;
+        memcpy((char *)&d + wrong[i].offset, &wrong[i].value, sizeof wrong[i].value);
+        expect_refusal(&first, &d, NULL, wrong[i].status, wrong[i].word);
+    }
+    conv2d_desc tall = first;
+    tall.stride_h = SIZE_MAX;
+    expect_refusal(&tall, &second, NULL, CONV2D_OVERFLOW, "in_height");
     const conv2d_options no_isa = {.isa = (conv2d_isa)99};
     expect_refusal(&first, &second, &no_isa, CONV2D_INVALID, "options.isa");
     const conv2d_desc large = step(1 << 20, 1 << 20, 1 << 30, 1), huge = step(1 << 30, 1 << 20, 1, 1);
