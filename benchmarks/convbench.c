@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chains.h"
+#include "file.h"
 #include "machine.h"
 #include "options.h"
 #include "overhead.h"
@@ -256,7 +257,7 @@ static int measure_all(options *asked)
     const size_t cache = machine_cache_bytes(3) ? machine_cache_bytes(3) : USUAL_CACHE;
     session s = {.asked = asked, .fresh_bytes = asked->fresh ? 2 * cache : 0};
     int code = EXIT_WRONG_ARGUMENT;
-    if (drop_missing_isas(asked) && (!asked->json || json_can_write(asked->json)) && prepare_problems(&s) &&
+    if (drop_missing_isas(asked) && (!asked->json || file_can_write(asked->json)) && prepare_problems(&s) &&
         prepare_machine(&s)) {
         prepare_report(&s);
         report_machine(&s.report);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "json_text.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+
+#include "file.h"
 
 static void put_string(json *j, const char *text)
 {
@@ -83,63 +81,20 @@ void json_new_line(json *j)
     j->first = true;
 }
 
-/* In the same folder as the file itself, so that it can be renamed; free() it. */
-static char *temporary_name(const char *path)
-{
-    const size_t size = strlen(path) + 32;
-    char *const name = malloc(size);
-    if (name)
-        snprintf(name, size, "%s.%ld.tmp", path, (long)getpid());
-    return name;
-}
+typedef struct content {
+    void (*add)(json *j, const void *context);
+    const void *context;
+} content;
 
-static bool report_failure(const char *path)
+static void add_content(FILE *file, const void *context)
 {
-    fprintf(stderr, "convbench: %s cannot be written: %s\n", path, strerror(errno));
-    return false;
-}
-
-bool json_can_write(const char *path)
-{
-    if (strcmp(path, "-") == 0)
-        return true;
-    char *const temporary = temporary_name(path);
-    FILE *const file = temporary ? fopen(temporary, "w") : NULL;
-    const bool good = file || report_failure(path);
-    if (file) {
-        fclose(file);
-        remove(temporary);
-    }
-    free(temporary);
-    return good;
-}
-
-static void write_to(FILE *file, void (*add)(json *j, const void *context), const void *context)
-{
+    const content *const c = context;
     json j = {.file = file, .first = true};
-    add(&j, context);
+    c->add(&j, c->context);
     fputc('\n', file);
 }
 
 bool json_write_file(const char *path, void (*add)(json *j, const void *context), const void *context)
 {
-    if (strcmp(path, "-") == 0) {
-        write_to(stdout, add, context);
-        return (fflush(stdout) == 0 && !ferror(stdout)) || report_failure("standard output");
-    }
-    char *const temporary = temporary_name(path);
-    FILE *const file = temporary ? fopen(temporary, "w") : NULL;
-    bool good = file != NULL;
-    if (good) {
-        write_to(file, add, context);
-        good = !ferror(file);
-        good = fclose(file) == 0 && good && rename(temporary, path) == 0;
-        if (!good) {
-            const int reason = errno;
-            remove(temporary);
-            errno = reason;
-        }
-    }
-    free(temporary);
-    return good || report_failure(path);
+    return file_write(path, add_content, &(content){.add = add, .context = context});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing JSON: the commas, the quotes, and a file that is there only when it is complete. */
+/* Writing JSON: the commas, the quotes, and a file of it. */
 #ifndef CONVBENCH_JSON_TEXT_H
 #define CONVBENCH_JSON_TEXT_H
 
@@ -25,13 +25,7 @@ void json_truth(json *j, const char *name, bool known, bool value);
 /* The next element on a line of its own: easy on diff and grep. */
 void json_new_line(json *j);
 
-/*
- * Has `add` write to path ("-" is standard output), under a temporary name that becomes the final one when the file is
- * complete.  False if that fails: then it has been said on stderr.
- */
+/* Has `add` write a whole text as file_write does. */
 bool json_write_file(const char *path, void (*add)(json *j, const void *context), const void *context);
-
-/* Whether json_write_file will be able to, to know before an hour of measuring; false as above. */
-bool json_can_write(const char *path);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "records.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "file.h"
 
 static bool out_of_memory(void)
 {
@@ -30,37 +31,12 @@ bool records_add(record_list *list, const conv2d_record *record)
     return true;
 }
 
-/* The whole file; NULL if it cannot be read. */
-static char *read_text(const char *path, size_t *length)
-{
-    FILE *const file = fopen(path, "r");
-    char *text = NULL;
-    size_t size = 0;
-    *length = 0;
-    while (file && !ferror(file) && !feof(file)) {
-        if (*length == size) {
-            size = size ? 2 * size : 4096;
-            char *const grown = realloc(text, size);
-            if (!grown)
-                break;
-            text = grown;
-        }
-        *length += fread(text + *length, 1, size - *length, file);
-    }
-    const bool good = file && feof(file);
-    if (!good)
-        fprintf(stderr, "convbench: %s: %s\n", path, strerror(errno));
-    if (file)
-        fclose(file);
-    if (!good)
-        free(text);
-    return good ? text : NULL;
-}
+enum { LARGEST_FILE = 1 << 28 };
 
 bool records_read(record_list *list, const char *path)
 {
     size_t length, count = 0, line = 0;
-    char *const text = read_text(path, &length);
+    char *const text = file_read(path, LARGEST_FILE, &length);
     if (!text)
         return false;
     bool good = conv2d_records_parse(text, length, NULL, 0, &count, &line) == CONV2D_OK;
@@ -76,29 +52,37 @@ bool records_read(record_list *list, const char *path)
     return good;
 }
 
-static size_t format(const record_list *list, bool as_c, char *text, size_t size)
+typedef struct content {
+    const record_list *list;
+    bool as_c;
+    char *text;
+    size_t size;
+} content;
+
+static size_t format(const content *c)
 {
-    return as_c ? conv2d_records_write_c(list->records, list->count, "conv2d_records", text, size)
-                : conv2d_records_write(list->records, list->count, text, size);
+    const conv2d_record *const records = c->list->records;
+    return c->as_c ? conv2d_records_write_c(records, c->list->count, "conv2d_records", c->text, c->size)
+                   : conv2d_records_write(records, c->list->count, c->text, c->size);
+}
+
+static void add_text(FILE *file, const void *context)
+{
+    fputs(((const content *)context)->text, file);
 }
 
 bool records_write(record_list *list, const char *path)
 {
     const size_t name_length = strlen(path);
-    const bool as_c = name_length > 2 && strcmp(path + name_length - 2, ".h") == 0;
+    content c = {.list = list, .as_c = name_length > 2 && strcmp(path + name_length - 2, ".h") == 0};
     conv2d_records_sort(list->records, list->count);
-    const size_t size = format(list, as_c, NULL, 0) + 1;
-    char *const text = malloc(size);
-    if (!text)
+    c.size = format(&c) + 1;
+    c.text = malloc(c.size);
+    if (!c.text)
         return out_of_memory();
-    format(list, as_c, text, size);
-    FILE *const file = fopen(path, "w");
-    bool good = file && fputs(text, file) >= 0;
-    if (file)
-        good = fclose(file) == 0 && good;
-    if (!good)
-        fprintf(stderr, "convbench: %s: %s\n", path, strerror(errno));
-    free(text);
+    format(&c);
+    const bool good = file_write(path, add_text, &c);
+    free(c.text);
     return good;
 }
 
