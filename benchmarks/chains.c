@@ -230,8 +230,9 @@ static bool measure_file(const options *asked)
     return good;
 }
 
-bool chains_measure(const options *asked)
+int chains_run(options *asked)
 {
     printf("isa     thr bands   fused us  alone us   ratio (quartiles)  chain\n");
-    return strchr(asked->chains, '+') ? measure_chain(asked, asked->chains) : measure_file(asked);
+    const bool good = strchr(asked->chains, '+') ? measure_chain(asked, asked->chains) : measure_file(asked);
+    return good ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
 }

@@ -6,6 +6,6 @@
 #include "options.h"
 
 /* Compares the results of, and times in turns, each of the chains: asked->chains is one, or a file or suite of them. */
-bool chains_measure(const options *asked);
+int chains_run(options *asked);
 
 #endif

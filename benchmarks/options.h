@@ -11,18 +11,18 @@
 
 enum { MOST_LAYOUTS = 4, MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024 };
 
-typedef enum action {
-    ACTION_MEASURE,
-    ACTION_TUNE,
-    ACTION_EXPLAIN,
-    ACTION_OVERHEAD,
-    ACTION_CHAINS,
-    ACTION_LIST,
-    ACTION_VERSION,
-    ACTION_HELP
+typedef struct options options;
+
+/* Exit codes, besides EXIT_SUCCESS. */
+enum { EXIT_WRONG_RESULT = 1, EXIT_WRONG_ARGUMENT = 2 };
+
+/* Something that convbench can do with its options (a row of option_actions.c). */
+typedef struct action {
+    int (*run)(options *asked); /* gives the exit code */
+    bool needs_problems;
 } action;
 
-typedef struct options {
+struct options {
     action action;
     problem_list problems;
     conv2d_isa isas[MOST_ISAS];
@@ -36,16 +36,17 @@ typedef struct options {
     bool every_kernel, fresh, verify, time, summary;
     double seconds;          /* per measurement */
     const char *peers;       /* which of them to compare with; NULL: none */
-    const char *chains;      /* of ACTION_CHAINS */
+    const char *chains;      /* --chains */
     const char *json;        /* NULL: none; "-": standard output */
     const char *records_out; /* --tune; NULL: none */
     record_list records;     /* for the library to choose by */
-} options;
+};
 
 /* False if something is wrong: then it has been said on stderr, with the place and the grammar. */
 bool options_read(options *o, int argument_count, char **arguments);
 void options_free(options *o);
 
-void options_print_help(void);
+/* Drops the ISAs that cannot run here, which it says on stderr; false if none is left. */
+bool options_drop_missing_isas(options *o);
 
 #endif

@@ -164,7 +164,7 @@ static void add_overheads(json *j, const void *context)
     json_close(j, '}');
 }
 
-bool overhead_measure(const options *asked)
+int overhead_run(options *asked)
 {
     const problem usual[] = {known("8x8x8 8x3x3 p1"), known("64x56x56 64x3x3 p1"), known("512x14x14 1024x1x1"),
                              known("256x28x28 256x3x3 p1 g256")};
@@ -183,5 +183,5 @@ bool overhead_measure(const options *asked)
         good = asked->threads[i] == 1 || time_hand_off(&all, &divisible, asked->threads[i], isa);
     good = good && (!asked->json || json_write_file(asked->json, add_overheads, &all));
     free(all.rows);
-    return good;
+    return good ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
 }

@@ -9,6 +9,6 @@
  * Times planning and packing of each problem (of some usual ones if none is asked for), a call whose work is one
  * product, and the hand-off to each number of threads; prints it, and writes the JSON file that is asked for.
  */
-bool overhead_measure(const options *asked);
+int overhead_run(options *asked);
 
 #endif

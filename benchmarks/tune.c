@@ -116,8 +116,10 @@ static bool keep_records(const tuned_list *list, const char *path)
     return good;
 }
 
-bool tune_all(const options *asked)
+int tune_run(options *asked)
 {
+    if (!options_drop_missing_isas(asked))
+        return EXIT_WRONG_ARGUMENT;
     tuned_list list = {.rows = calloc(asked->problems.count * asked->isa_count, sizeof *list.rows)};
     bool good = list.rows != NULL;
     printf("%s; libconv2d %s\n", conv2d_cpu_name(), conv2d_version());
@@ -136,5 +138,5 @@ bool tune_all(const options *asked)
     if (asked->records_out)
         good = keep_records(&list, asked->records_out) && good;
     free(list.rows);
-    return good;
+    return good ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
 }

@@ -6,7 +6,7 @@
 #include "options.h"
 
 /* Tunes each problem under each ISA on one thread, prints a row for each and a summary, writes the records if they are
- * asked for.  False if a problem could not be tuned, which has been said on stderr. */
-bool tune_all(const options *asked);
+ * asked for.  A problem that could not be tuned, which is said on stderr, is a wrong result. */
+int tune_run(options *asked);
 
 #endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What convbench can do instead of measuring: a row with the function that does it. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "chains.h"
+#include "explain.h"
+#include "option_help.h"
+#include "option_table.h"
+#include "overhead.h"
+#include "report.h"
+#include "tune.h"
+
+static bool read_chains(options *o, scan *s)
+{
+    o->chains = s->at;
+    return true;
+}
+
+static bool read_records_out(options *o, scan *s)
+{
+    return option_read_path(&o->records_out, s);
+}
+
+static int run_list(options *asked)
+{
+    (void)asked;
+    report_kernels(stdout);
+    return EXIT_SUCCESS;
+}
+
+static int run_version(options *asked)
+{
+    (void)asked;
+    printf("convbench %s, libconv2d %s\n", CONV2D_VERSION, conv2d_version());
+    return EXIT_SUCCESS;
+}
+
+static const option_row rows[] = {
+    {"--explain", NULL, "print what the library would do with each problem, and why; run nothing",
+     .action = {explain_run, .needs_problems = true}},
+    {"--tune", NULL, "measure which kernel and blocking is best, and how far from it the library's choice is",
+     .action = {tune_run, .needs_problems = true}},
+    {"--records", "FILE", "write what --tune finds: text, or C if the name ends in .h", .read = read_records_out},
+    {"--chains", "CHAIN",
+     "time a chain, such as '8x9x9 3x3 + 16x1x1' or '... + max2', or a file or suite of them, fused and not",
+     .read = read_chains, .action = {chains_run}},
+    {"--overhead", NULL, "time planning, packing, a call of no work and the hand-off to threads",
+     .action = {overhead_run}},
+    {"--list", NULL, "print the kernels of this build", .action = {run_list}},
+    {"--version", NULL, "print the version", .action = {run_version}},
+    {"--help", NULL, "print this", .action = {help_run}},
+};
+
+const option_group options_of_actions = {"Other questions, answered instead", rows, sizeof rows / sizeof *rows};

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks convbench's command line: exit codes, where it points in what it does not understand, and that --help has
+every option once, under a heading.
+usage: check_command_line.py CONVBENCH"""
+import re
+import subprocess
+import sys
+
+SMALL = '2x5x5 3x3 p1'
+HEADINGS = ['For example', 'What to run', 'How to measure', 'What to report', 'Other questions', 'A problem is']
+
+# Arguments, the exit code, and what standard output or standard error must hold.
+CASES = [
+    (['--version'], 0, 'libconv2d'),
+    (['--list'], 0, 'conv2d_f32'),
+    (['--verify', SMALL], 0, '50 of 50'),
+    (['--verify', '--isa=scalar', *SMALL.split()], 0, '50 of 50'),
+    (['--explain', SMALL], 0, 'success'),
+    (['--explain', '--isa', 'scalar,any', SMALL], 0, 'isa at most any'),
+    ([], 2, 'no problem is given'),
+    (['--explain'], 2, 'no problem is given'),
+    (['--nonsense', SMALL], 2, 'no such option'),
+    (['--verif', SMALL], 2, 'no such option'),
+    (['--verify=1', SMALL], 2, '    --verify=1\n            ^'),
+    (['--time'], 2, 'the value of this option is missing'),
+    (['--time', '0', SMALL], 2, 'above 0'),
+    (['--time=1x', SMALL], 2, '    --time=1x\n            ^'),
+    (['--isa', 'avx', SMALL], 2, '--isa takes a list'),
+    (['--threads', '1,0', SMALL], 2, '    1,0\n      ^'),
+    (['--layout', 'chwn', SMALL], 2, '--layout takes a list'),
+    (['--kernel', 'fast', SMALL], 2, 'no kernel of this build'),
+    (['--json', '', SMALL], 2, 'the name of a file is missing'),
+    (['--sample', '0', SMALL], 2, 'at least 1'),
+    (['--verify', '--no-verify', SMALL], 2, 'exclude each other'),
+    (['--records', 'found.txt', SMALL], 2, '--tune finds'),
+    (['--file', 'no/such/file'], 2, 'no/such/file'),
+    (['--suite', 'no_such_suite'], 2, 'suite'),
+    (['5x5'], 2, 'A problem is'),
+]
+
+
+def run(convbench, arguments):
+    done = subprocess.run([convbench, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def check_cases(convbench):
+    for arguments, expected, text in CASES:
+        code, said = run(convbench, arguments)
+        if code != expected:
+            yield f'{arguments}: exit code {code}, not {expected}\n{said}'
+        if text not in said:
+            yield f'{arguments}: {text!r} is not in\n{said}'
+
+
+def check_help(convbench):
+    code, text = run(convbench, ['--help'])
+    if code != 0:
+        yield f'--help: exit code {code}'
+    places = [text.find('\n' + heading) for heading in HEADINGS]
+    if -1 in places or places != sorted(places):
+        yield f'--help: headings missing or in another order: {dict(zip(HEADINGS, places))}'
+    names = re.findall(r'^  (--[a-z-]+) .*\S$', text, re.M)
+    if len(names) < 20 or len(set(names)) != len(names):
+        yield f'--help: {len(names)} options, {len(set(names))} names'
+    for name in names:
+        if f'no such option (--help prints them)\n    {name}=' in run(convbench, [name + '=', '--nonsense'])[1]:
+            yield f'--help has {name}, which is not an option'
+
+
+def main():
+    failures = [*check_cases(sys.argv[1]), *check_help(sys.argv[1])]
+    print('\n'.join(failures + [f'{len(CASES)} command lines tried, {len(failures)} failures']))
+    return 1 if failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
