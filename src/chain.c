@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "hook.h"
 #include "pool.h"
 
 const conv2d_plan *conv2d_chain_stage(const conv2d_chain *opaque, size_t stage)
@@ -45,13 +46,32 @@ static conv2d_status check_run(const conv2d_chain *opaque, const conv2d_chain_ar
     return CONV2D_OK;
 }
 
+static void begin_call(const conv2d_hook *hook, conv2d_call *call, const conv2d_chain *chain, size_t step, size_t part,
+                       size_t parts)
+{
+    const conv2d_plan *plan = conv2d_chain_stage(chain, step);
+    call->plan = plan ? plan : conv2d_chain_stage(chain, 0);
+    call->chain = chain;
+    call->args = NULL;
+    call->part = part;
+    call->parts = parts;
+    conv2d_hook_begin(hook, call);
+}
+
 conv2d_status conv2d_chain_run_part(const conv2d_chain *chain, const conv2d_chain_args *args, size_t part, size_t parts)
 {
     const conv2d_status status = check_run(chain, args);
     if (status != CONV2D_OK || part >= parts)
         return status != CONV2D_OK ? status : CONV2D_INVALID;
-    if (runs(chain_of(chain)))
-        conv2d_chain_run_bands(chain_of(chain), args, part, parts);
+    if (!runs(chain_of(chain)))
+        return CONV2D_OK;
+    const conv2d_hook *hook = current_hook();
+    conv2d_call call;
+    if (hook)
+        begin_call(hook, &call, chain, 0, part, parts);
+    conv2d_chain_run_bands(chain_of(chain), args, part, parts);
+    if (hook)
+        conv2d_hook_end(hook, &call);
     return CONV2D_OK;
 }
 
@@ -83,7 +103,13 @@ static conv2d_status run_part(const void *chain, const void *args, size_t part, 
 
 static conv2d_status run_step_part(const void *chain, const void *step, size_t part, size_t parts)
 {
-    conv2d_chain_run_step(chain, step, part, parts);
+    const conv2d_hook *hook = current_hook();
+    conv2d_call call;
+    if (hook)
+        begin_call(hook, &call, chain, ((const chain_step *)step)->step, part, parts);
+    conv2d_chain_run_step(chain_of(chain), step, part, parts);
+    if (hook)
+        conv2d_hook_end(hook, &call);
     return CONV2D_OK;
 }
 
@@ -99,7 +125,7 @@ conv2d_status conv2d_chain_run_pool(conv2d_pool *pool, const conv2d_chain *chain
     if (!conv2d_chain_by_steps(c, min_size(useful, conv2d_pool_threads(pool))))
         return conv2d_pool_run(pool, run_part, chain, args, useful);
     for (size_t i = 0; i < 2 * c->batch; i++)
-        conv2d_pool_run(pool, run_step_part, c, &(chain_step){args, i / 2, i % 2},
+        conv2d_pool_run(pool, run_step_part, chain, &(chain_step){args, i / 2, i % 2},
                         divide_up(conv2d_useful_parts(&c->plan[i % 2]), c->batch));
     return CONV2D_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hook.h"
 #include "pack.h"
 #include "plan.h"
 
@@ -127,6 +128,34 @@ void conv2d_run_family(const ready_plan *p, const conv2d_args *args, size_t part
     run[p->kernel->family](p, args, part, parts);
 }
 
+static inline __attribute__((always_inline)) void run_checked(const ready_plan *p, const conv2d_args *args, size_t part,
+                                                              size_t parts)
+{
+    if (!conv2d_environment_verbose()) {
+        conv2d_run_family(p, args, part, parts);
+        return;
+    }
+    const double start = conv2d_seconds();
+    conv2d_run_family(p, args, part, parts);
+    fprintf(stderr, "conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
+            conv2d_seconds() - start);
+}
+
+/* Apart, so that runs without a hook need no room for a call. */
+static __attribute__((noinline)) void run_hooked(const conv2d_hook *hook, const conv2d_plan *plan,
+                                                 const conv2d_args *args, size_t part, size_t parts)
+{
+    conv2d_call call;
+    call.plan = plan;
+    call.chain = NULL;
+    call.args = args;
+    call.part = part;
+    call.parts = parts;
+    conv2d_hook_begin(hook, &call);
+    run_checked(plan_of(plan), args, part, parts);
+    conv2d_hook_end(hook, &call);
+}
+
 conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args, size_t part, size_t parts)
 {
     const ready_plan *p = plan_of(opaque);
@@ -144,14 +173,11 @@ conv2d_status conv2d_run_part(const conv2d_plan *opaque, const conv2d_args *args
         return CONV2D_NULL_POINTER;
     if (!args->residual != !p->problem.has_residual)
         return p->problem.has_residual ? CONV2D_NULL_POINTER : CONV2D_INVALID;
-    if (!conv2d_environment_verbose()) {
-        conv2d_run_family(p, args, part, parts);
-        return CONV2D_OK;
-    }
-    const double start = conv2d_seconds();
-    conv2d_run_family(p, args, part, parts);
-    fprintf(stderr, "conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
-            conv2d_seconds() - start);
+    const conv2d_hook *hook = current_hook();
+    if (hook)
+        run_hooked(hook, opaque, args, part, parts);
+    else
+        run_checked(p, args, part, parts);
     return CONV2D_OK;
 }
 
