@@ -17,9 +17,10 @@ RULES = [
     ('src/*', ['include/*', 'src/*']),
     ('gen/*', ['gen/*']),
     ('benchmarks/*', ['include/*', 'benchmarks/*']),
+    ('stress/*', ['include/*', 'stress/*', 'benchmarks/oracle.h', 'benchmarks/problem.h']),
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
-    ('tests/*', ['include/*', 'tests/*', 'benchmarks/chain_problem.h', 'benchmarks/input.h',
+    ('tests/*', ['include/*', 'stress/*', 'tests/*', 'benchmarks/chain_problem.h', 'benchmarks/input.h',
                  'benchmarks/json_value.h', 'benchmarks/oracle.h', 'benchmarks/problem.h', 'benchmarks/sample.h',
                  'benchmarks/shapes.h', 'benchmarks/summary.h']),
 ]

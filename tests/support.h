@@ -1,59 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The one check that most tests are made of: run a problem in guarded memory and compare every float of the output,
- * gaps included, with the oracle, bit for bit.
- */
+/* What tests add to stress/trial.h: a failed case fails the Criterion test. */
 #ifndef CONV2D_TESTS_SUPPORT_H
 #define CONV2D_TESTS_SUPPORT_H
-
-#include <stddef.h>
-#include <stdint.h>
 
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
-#include "conv2d.h"
-#include "guarded.h"
+#include "trial.h"
 
-/* A problem and everything about the way it is run. */
-typedef struct conv_case {
-    conv2d_desc desc; /* bias, residual: one of the marks below or NULL; prepare_case brings the values */
-    conv2d_options options;
-    size_t parts;      /* 0: conv2d_run; otherwise conv2d_run_part for each part, in a shuffled order */
-    conv2d_pool *pool; /* if not NULL: conv2d_run_pool */
-    guard_side side;
-    size_t offset; /* of the input; the other tensors' offsets follow from it */
-    fill fill;
-    uint64_t seed;
-} conv_case;
-
-/* Says in a conv_case that there is a bias. */
-extern const float bias_given[1];
-/* That there is a residual, and that it is the same tensor as the output. */
-extern const float residual_given[1], residual_in_place[1];
-
-/* A case that was planned, filled and packed.  The memory belongs to support.c, until the next prepare_case. */
-typedef struct prepared {
-    conv2d_plan plan;
-    conv2d_args args;
-    size_t out_count;
-    const float *expected; /* out_count floats, gaps included */
-} prepared;
-
-/* The case on one line, in memory that the next call overwrites. */
-const char *describe_case(const conv_case *test);
-/* Plans; if that succeeds, places, fills, packs, and asks the oracle.  Any status is returned, none is asserted. */
-conv2d_status prepare_case(const conv_case *test, prepared *ready);
-/* Fills the output with canaries, runs as the case says, asserts success and that nothing else was touched. */
-void run_case(const conv_case *test, prepared *ready);
-/* Asserts that the output is what is expected. */
-void compare_case(const conv_case *test, const prepared *ready);
-/* All three.  try_case returns what the planning said and goes on if that was CONV2D_OK; check_case insists on it. */
-conv2d_status try_case(const conv_case *test);
-void check_case(const conv_case *test);
-
-/* The options that reach the kernels of one instruction set: that cap, and no policy about wide vectors. */
-conv2d_options options_for(conv2d_isa isa);
 /* Skips the test, aloud, if this CPU (or CONV2D_ISA) does not allow isa. */
 void require_isa(conv2d_isa isa);
 /* The parameters of a test that is repeated for each instruction set. */
@@ -61,15 +15,5 @@ struct criterion_test_params each_isa(void);
 
 /* Plans, packs and runs with the caller's data (desc->bias holds real values); asserts success. */
 void convolve(const conv2d_desc *desc, conv2d_options options, const float *input, const float *filter, float *output);
-
-/* A dense problem, stride and dilation 1, no padding, one group. */
-conv2d_desc simple_desc(size_t in_channels, size_t in_height, size_t in_width, size_t out_channels,
-                        size_t kernel_height, size_t kernel_width);
-/* The rows (or columns) of input that give so many rows of output; at least 1, so wide padding may give some more. */
-size_t input_for(size_t outputs, size_t kernel, size_t stride, size_t dilation, size_t pads);
-/* How many floats the tensors of a valid descriptor span, gaps included. */
-size_t in_extent(const conv2d_desc *desc);
-size_t out_extent(const conv2d_desc *desc);
-size_t weights_extent(const conv2d_desc *desc);
 
 #endif

@@ -7,7 +7,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <criterion/criterion.h>
+#ifdef __has_feature /* clang */
+#define WITH_ASAN __has_feature(address_sanitizer)
+#elif defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#endif
+#if WITH_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
 
 enum { CANARY_FLOATS = 16 };
 const uint32_t canary_bits = 0xdeadbeef;
@@ -70,15 +80,30 @@ static size_t floats_after(const guarded *g)
     return room < CANARY_FLOATS ? room : CANARY_FLOATS;
 }
 
+/* With AddressSanitizer, reads of the room between the data and the pages fail too. */
+static void forbid_room(const guarded *g, bool forbidden)
+{
+    const char *const first = g->map + page_size(), *const end = first + g->bytes;
+    const char *const data = (const char *)g->data, *const behind = (const char *)(g->data + g->count);
+    ASAN_UNPOISON_MEMORY_REGION(first, (size_t)(end - first));
+    if (forbidden) {
+        ASAN_POISON_MEMORY_REGION(first, (size_t)(data - first));
+        ASAN_POISON_MEMORY_REGION(behind, (size_t)(end - behind));
+    }
+}
+
 float *guarded_place(guarded *g, size_t count, guard_side side, size_t offset)
 {
     const size_t page = page_size(), need = (count + CANARY_FLOATS) * sizeof(float);
     if (g->bytes < need) {
-        if (g->map)
+        if (g->map) {
+            ASAN_UNPOISON_MEMORY_REGION(g->map, g->bytes + 2 * page);
             munmap(g->map, g->bytes + 2 * page);
+        }
         g->bytes = (need + page - 1) / page * page;
         void *map = mmap(NULL, g->bytes + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        cr_assert(map != MAP_FAILED, "mmap of %zu bytes", g->bytes + 2 * page);
+        if (map == MAP_FAILED)
+            case_failed("mmap of %zu bytes", g->bytes + 2 * page);
         g->map = map;
         g->protection = PROT_NONE;
     }
@@ -86,15 +111,17 @@ float *guarded_place(guarded *g, size_t count, guard_side side, size_t offset)
     float *first = (float *)(void *)(g->map + page), *end = first + g->bytes / sizeof(float);
     g->data = side == GUARD_LEFT ? first + offset : end - offset - count;
     g->count = count;
+    forbid_room(g, false);
     fill_canary(g->data - floats_before(g), floats_before(g));
     fill_canary(g->data + count, floats_after(g));
+    forbid_room(g, true);
     return g->data;
 }
 
 void guarded_protect(guarded *g, int protection)
 {
-    if (g->map && g->protection != protection)
-        cr_assert(mprotect(g->map + page_size(), g->bytes, protection) == 0);
+    if (g->map && g->protection != protection && mprotect(g->map + page_size(), g->bytes, protection) != 0)
+        case_failed("mprotect of %zu bytes", g->bytes);
     g->protection = protection;
 }
 
@@ -102,6 +129,9 @@ bool guarded_intact(const guarded *g)
 {
     float alive[CANARY_FLOATS];
     fill_canary(alive, CANARY_FLOATS);
-    return memcmp(g->data - floats_before(g), alive, floats_before(g) * sizeof(float)) == 0 &&
-           memcmp(g->data + g->count, alive, floats_after(g) * sizeof(float)) == 0;
+    forbid_room(g, false);
+    const bool intact = memcmp(g->data - floats_before(g), alive, floats_before(g) * sizeof(float)) == 0 &&
+                        memcmp(g->data + g->count, alive, floats_after(g) * sizeof(float)) == 0;
+    forbid_room(g, true);
+    return intact;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory between inaccessible pages, and repeatable data to put there. */
-#ifndef CONV2D_TESTS_GUARDED_H
-#define CONV2D_TESTS_GUARDED_H
+#ifndef CONV2D_STRESS_GUARDED_H
+#define CONV2D_STRESS_GUARDED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Each program has its own: what becomes of a check that failed.  Does not return. */
+void case_failed(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* A repeatable sequence; any state is a good seed. */
 uint64_t random_next(uint64_t *state);
