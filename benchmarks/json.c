@@ -58,6 +58,25 @@ static void add_times(json *j, const measurement *m)
     json_close(j, '}');
 }
 
+/* What comparisons are made of: pieces of the measuring that may be taken for independent of each other. */
+static void add_parts(json *j, const timing *t)
+{
+    json_open(j, "parts", '[');
+    for (size_t i = 0; i < timing_parts(t); i++) {
+        const timing_part part = timing_part_at(t, i);
+        json_open(j, NULL, '{');
+        json_number(j, "began", part.began);
+        json_number(j, "runs", (double)part.runs);
+        json_number(j, "min", part.seconds.min);
+        json_number(j, "p10", part.p10);
+        json_number(j, "p25", part.seconds.p25);
+        json_number(j, "median", part.seconds.median);
+        json_number(j, "peak_gflops", part.peak_gflops);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void add_result(json *j, const report *r, const measurement *m)
 {
     json_open(j, NULL, '{');
@@ -94,6 +113,9 @@ static void add_result(json *j, const report *r, const measurement *m)
         json_number(j, members[i].name, members[i].value);
     json_truth(j, "bitwise_equal", m->verified > 0, m->bitwise_equal);
     json_string(j, "bound", m->timed ? m->bound_name : NULL);
+    json_number(j, "rounds", m->timed ? (double)m->time.rounds : 0);
+    if (m->timed)
+        add_parts(j, &m->time);
     json_close(j, '}');
 }
 

@@ -54,8 +54,13 @@ typedef enum measure_status {
     MEASURE_FAILED    /* message says why */
 } measure_status;
 
-/* Keeps what the caller set. */
+/* Keeps what the caller set.  measurement_free is due in any case. */
 measure_status measure(const request *r, measurement *m, char *message, size_t message_size);
+
+/* Adds a round to a measurement that was timed: plan, packed weights and threads are made anew, nothing is verified. */
+measure_status measure_again(const request *r, measurement *m, char *message, size_t message_size);
+
+void measurement_free(measurement *m);
 
 /* The share of the multiply-add peak, by taps inside the input. */
 double measurement_of_peak(const measurement *m);

@@ -21,8 +21,8 @@ RULES = [
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
     ('tests/*', ['include/*', 'stress/*', 'tests/*', 'benchmarks/chain_problem.h', 'benchmarks/input.h',
-                 'benchmarks/json_value.h', 'benchmarks/oracle.h', 'benchmarks/problem.h', 'benchmarks/sample.h',
-                 'benchmarks/shapes.h', 'benchmarks/summary.h']),
+                 'benchmarks/json_value.h', 'benchmarks/oracle.h', 'benchmarks/problem.h', 'benchmarks/ratio.h',
+                 'benchmarks/sample.h', 'benchmarks/shapes.h', 'benchmarks/summary.h']),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
 INTERNAL = [('tests/test_chain.c', 'src/chain.h')]
