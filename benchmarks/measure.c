@@ -68,6 +68,8 @@ measure_status measure(const request *asked, measurement *m, char *message, size
                        .layout = m->layout,
                        .count = m->count,
                        .network = m->network,
+                       .number = m->number,
+                       .options = m->options,
                        .threads = asked->threads,
                        .outputs = load->outputs,
                        .valid_flops = load->valid_flops,

@@ -32,6 +32,8 @@ typedef struct measurement {
     const char *allowed;      /* the best ISA allowed; set by the caller like the next three */
     const char *layout;       /* by its word */
     size_t count, network;    /* as in struct problem */
+    size_t number;            /* of the problem in its list, from 0 */
+    conv2d_options options;   /* as asked for */
     const char *kernel, *isa; /* the ISA is that of the kernel */
     size_t threads;
     double predicted_efficiency;

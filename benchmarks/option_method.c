@@ -76,6 +76,13 @@ static bool read_seconds(options *o, scan *s)
     return (seconds > 0 && seconds <= 3600) || scan_fail(s, start, "the time is in seconds, above 0 and up to 3600");
 }
 
+static bool read_rounds(options *o, scan *s)
+{
+    const char *const start = s->at;
+    return scan_number(s, "the number of rounds", 1, &o->rounds) && scan_end_word(s) &&
+           (o->rounds <= MOST_ROUNDS || scan_fail(s, start, "--rounds takes at most %d", MOST_ROUNDS));
+}
+
 static bool read_records(options *o, scan *s)
 {
     return records_read(&o->records, s->at) || scan_fail(s, s->at, "these records cannot be read");
@@ -85,6 +92,8 @@ static const option_row rows[] = {
     {"--isa", "LIST", "run each problem with at most these: any, scalar, avx2, avx512", .read = read_isas},
     {"--threads", "LIST", "run each problem on so many threads (default 1)", .read = read_threads},
     {"--time", "SECONDS", "for each measurement (default 0.5)", .read = read_seconds},
+    {"--rounds", "N", "measure all problems N times in turn, each time for a share of --time (see diff)",
+     .read = read_rounds},
     {"--kernel", "NAME", "force this kernel", .read = read_kernel},
     {"--kernels", NULL, "every kernel (of --isa) that accepts the problem; * is the library's choice",
      .flag = offsetof(options, every_kernel), .flag_value = true},

@@ -58,6 +58,8 @@ static bool check_together(const options *o)
         wrong = "--kernel and --kernels exclude each other";
     else if (o->peers && (!o->time || o->every_kernel || o->fresh))
         wrong = "--peers compares times: --verify, --kernels and --fresh do not go with it";
+    else if (o->rounds > 1 && (!o->time || o->peers || o->action.run != session_run))
+        wrong = "--rounds spreads times over several rounds: --verify, --peers and other questions have none";
     else if (o->records_out && o->action.run != tune_run)
         wrong = "--records keeps what --tune finds (--use reads them)";
     else if (!o->verify && !o->time)
@@ -79,7 +81,8 @@ bool options_read(options *o, int argument_count, char **arguments)
                    .verify = true,
                    .time = true,
                    .sample = 1,
-                   .seconds = 0.5};
+                   .seconds = 0.5,
+                   .rounds = 1};
     size_t size = 1;
     for (int i = 1; i < argument_count; i++)
         size += strlen(arguments[i]) + 1;

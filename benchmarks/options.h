@@ -9,7 +9,7 @@
 #include "input.h"
 #include "records.h"
 
-enum { MOST_LAYOUTS = 4, MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024 };
+enum { MOST_LAYOUTS = 4, MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024, MOST_ROUNDS = 100 };
 
 typedef struct options options;
 
@@ -35,6 +35,7 @@ struct options {
     const char *kernel; /* NULL: the library chooses */
     bool every_kernel, fresh, verify, time, summary;
     double seconds;          /* per measurement */
+    size_t rounds;           /* that they are spread over */
     const char *peers;       /* which of them to compare with; NULL: none */
     const char *chains;      /* --chains */
     const char *json;        /* NULL: none; "-": standard output */

@@ -50,7 +50,13 @@ static void find_choice(const conv2d_desc *desc, const conv2d_options *given, ch
     snprintf(name, size, "%s", planned ? conv2d_kernel_name(&plan) : "");
 }
 
-/* Runs one row and keeps and prints it; a kernel that does not accept the problem is an error only if it was forced. */
+static void finish_row(session *s, measurement *m)
+{
+    find_speedup(&s->results, m);
+    report_row(&s->report, m);
+}
+
+/* Runs one row and keeps it; a kernel that does not accept the problem is an error only if it was forced. */
 static void run_row(session *s, size_t problem_number, const request *r, bool is_choice)
 {
     const problem *const p = &s->asked->problems.problems[problem_number];
@@ -58,22 +64,26 @@ static void run_row(session *s, size_t problem_number, const request *r, bool is
                      .allowed = conv2d_isa_name(r->options.isa),
                      .layout = problem_layout_name(&p->desc),
                      .count = p->count,
-                     .network = p->network};
+                     .network = p->network,
+                     .number = problem_number,
+                     .options = r->options};
     char message[MESSAGE_SIZE] = "";
     const measure_status status = measure(r, &m, message, sizeof message);
     if (status == MEASURE_MISMATCH && s->asked->every_kernel)
         return;
     if (status == MEASURE_FAILED || status == MEASURE_MISMATCH) {
+        measurement_free(&m);
         complain(s, problem_number, "", message);
         return;
     }
     if (status == MEASURE_WRONG)
         complain(s, problem_number, "WRONG: ", message);
     m.is_choice = is_choice;
-    find_speedup(&s->results, &m);
-    report_row(&s->report, &m);
+    if (s->asked->rounds == 1)
+        finish_row(s, &m);
     measurement *const grown = realloc(s->results.rows, (s->results.count + 1) * sizeof *grown);
     if (!grown) {
+        measurement_free(&m);
         complain(s, problem_number, "no memory for its result", "");
         return;
     }
@@ -123,7 +133,7 @@ static void run_problem(session *s, size_t problem_number)
             request r = {.load = &load,
                          .expected = asked->verify ? &expected : NULL,
                          .machine = asked->time ? &s->machine[t] : NULL,
-                         .budget = asked->seconds,
+                         .budget = asked->seconds / (double)asked->rounds,
                          .threads = asked->threads[t],
                          .options = {.isa = asked->isas[i],
                                      .records = asked->records.records,
@@ -132,6 +142,45 @@ static void run_problem(session *s, size_t problem_number)
         }
     expectation_free(&expected);
     workload_free(&load);
+}
+
+static const limits *find_limits(const session *s, size_t threads)
+{
+    size_t t = 0;
+    while (s->asked->threads[t] != threads)
+        t++;
+    return &s->machine[t];
+}
+
+static void repeat_row(session *s, const workload *load, measurement *m)
+{
+    const request r = {.load = load,
+                       .machine = find_limits(s, m->threads),
+                       .budget = s->asked->seconds / (double)s->asked->rounds,
+                       .threads = m->threads,
+                       .options = m->options};
+    char message[MESSAGE_SIZE] = "";
+    if (measure_again(&r, m, message, sizeof message) != MEASURED)
+        complain(s, m->number, "", message);
+}
+
+/* Every row once more, with new tensors: what a run finds by chance (pages, neighbours) differs from round to round. */
+static void run_again(session *s)
+{
+    const results *const all = &s->results;
+    for (size_t i = 0; i < all->count;) {
+        const size_t number = all->rows[i].number;
+        const problem *const p = &s->asked->problems.problems[number];
+        workload load;
+        workload_plan(&load, p, s->fresh_bytes);
+        const bool made = workload_make(&load, p);
+        if (!made)
+            complain(s, number, "there is no memory for its tensors", "");
+        for (; i < all->count && all->rows[i].number == number; i++)
+            if (made && all->rows[i].timed)
+                repeat_row(s, &load, &all->rows[i]);
+        workload_free(&load);
+    }
 }
 
 /* Names the problems and makes sure that each can be run, before any of them is. */
@@ -200,6 +249,10 @@ static void run_all(session *s)
     report_titles(&s->report);
     for (size_t i = 0; i < s->asked->problems.count; i++)
         run_problem(s, i);
+    for (size_t round = 1; round < s->asked->rounds; round++)
+        run_again(s);
+    for (size_t i = 0; i < s->results.count && s->asked->rounds > 1; i++)
+        finish_row(s, &s->results.rows[i]);
     /* Of every kernel there would be good and bad ones together. */
     if (s->asked->summary || (s->results.count >= ROWS_WORTH_A_SUMMARY && !s->asked->every_kernel))
         report_summary(&s->report, &s->results);
@@ -224,6 +277,8 @@ int session_run(options *asked)
             run_all(&s);
         code = s.failed ? EXIT_WRONG_RESULT : EXIT_SUCCESS;
     }
+    for (size_t i = 0; i < s.results.count; i++)
+        measurement_free(&s.results.rows[i]);
     free(s.results.rows);
     free(s.machine);
     free(s.names);
