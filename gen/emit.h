@@ -21,6 +21,8 @@ void emit_d_nhwc_any_tile(writer *w, const spec *s);
 
 /* The functions that store K's buffer as NCHW rows and as NHWC pixels. */
 void emit_stores(writer *w, const isa_row *isa);
+/* And the one that makes pixels of NCHW rows. */
+void transpose_name(const isa_row *isa, char *name, size_t size);
 void store_name(const isa_row *isa, const char *layout, char *name, size_t size);
 
 /* Applies the activation of `source` to `count` vectors; name(i) formats the i-th variable. */

@@ -95,10 +95,12 @@ static void write_header(const char *directory)
     for (size_t i = 0; i < tile_set_count; i++) {
         visit_set(&tile_sets[i], declare, &w);
         if (tile_sets[i].family == FAMILY_K) {
-            char nchw[SPEC_NAME_SIZE], nhwc[SPEC_NAME_SIZE];
+            char nchw[SPEC_NAME_SIZE], nhwc[SPEC_NAME_SIZE], transpose[SPEC_NAME_SIZE];
             store_name(tile_sets[i].isa, "nchw", nchw, sizeof nchw);
             store_name(tile_sets[i].isa, "nhwc", nhwc, sizeof nhwc);
+            transpose_name(tile_sets[i].isa, transpose, sizeof transpose);
             line(&w, "conv2d_store_fn %s, %s;", nchw, nhwc);
+            line(&w, "conv2d_transpose_fn %s;", transpose);
         }
     }
     for (size_t i = 0; i < activated_count; i++) {

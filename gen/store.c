@@ -158,8 +158,60 @@ static void emit_nchw_store(writer *w, const isa_row *isa)
     block_end(w);
 }
 
+void transpose_name(const isa_row *isa, char *name, size_t size)
+{
+    snprintf(name, size, "conv2d_transpose__%s", isa->name);
+}
+
+/* Rows beyond the last are that one again. */
+static void emit_transpose_loads(writer *w, const isa_row *isa)
+{
+    const int n = isa->lanes;
+    for (int i = 0; i < n; i++) {
+        if (isa->mask_registers)
+            line(w, "const __m512 a%d = _mm512_maskz_loadu_ps((__mmask16)mask, block);", i);
+        else
+            line(w, "const __m256 a%d = _mm256_maskload_ps(block, lanes);", i);
+        if (i + 1 < n)
+            line(w, "block += rows - row > %d ? from_pitch : 0;", i + 1);
+    }
+}
+
+static void emit_transpose(writer *w, const isa_row *isa)
+{
+    const int n = isa->lanes;
+    char name[SPEC_NAME_SIZE];
+    transpose_name(isa, name, sizeof name);
+    line(w, "TARGET void %s(const float *from, ptrdiff_t from_pitch, size_t rows, size_t columns, float *to,", name);
+    block_begin(w, "    ptrdiff_t to_pitch)");
+    block_begin(w, "for (size_t row = 0; row < rows; row += %d)", n);
+    block_begin(w, "for (size_t column = 0; column < columns; column += %d)", n);
+    line(w, "const float *block = from + (ptrdiff_t)row * from_pitch + column;");
+    line(w, "float *out = to + (ptrdiff_t)column * to_pitch + row;");
+    line(w, "const size_t count = columns - column;");
+    emit_mask(w, isa, "count");
+    if (!isa->mask_registers)
+        line(w, "const __m256i lanes = lanes_of(mask);");
+    emit_transpose_loads(w, isa);
+    emit_lane_transposes(w, isa);
+    if (n == 16)
+        emit_exchange_avx512(w);
+    else
+        emit_exchange_avx2(w);
+    for (int i = 0; i < n; i++) {
+        block_begin(w, "if (count > %d)", i);
+        line(w, "%s_storeu_ps(out, x%d);", isa->prefix, i);
+        line(w, "out += to_pitch;");
+        block_end(w);
+    }
+    block_end(w);
+    block_end(w);
+    block_end(w);
+}
+
 void emit_stores(writer *w, const isa_row *isa)
 {
     emit_nchw_store(w, isa);
     emit_nhwc_store(w, isa);
+    emit_transpose(w, isa);
 }

@@ -64,13 +64,15 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     const budget b = spec_budget(&s);
     char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], index[SPEC_NAME_SIZE], activate[SPEC_NAME_SIZE];
     char nchw[SPEC_NAME_SIZE] = "NULL", nhwc[SPEC_NAME_SIZE] = "NULL";
+    char transpose[SPEC_NAME_SIZE] = "NULL";
     spec_name(&s, name, sizeof name);
     tiles_name(set, taps, tiles, sizeof tiles);
     index_name(set, index, sizeof index);
     activate_name(set->isa, activate, sizeof activate);
-    if (set->family == FAMILY_K) {
+    if (set->family == FAMILY_K || families[set->family].nhwc) {
         store_name(set->isa, "nchw", nchw, sizeof nchw);
         store_name(set->isa, "nhwc", nhwc, sizeof nhwc);
+        transpose_name(set->isa, transpose, sizeof transpose);
     }
     scope_begin(w);
     line(w, ".name = \"%s\",", name);
@@ -80,7 +82,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);
     line(w, ".registers = %d, .fmas = %d, .loads = %d,", budget_registers(&b), b.fmas, b.loads);
     line(w, ".tiles = %s, .tile_index = %s,", tiles, index);
-    line(w, ".store_nchw = %s, .store_nhwc = %s,", nchw, nhwc);
+    line(w, ".store_nchw = %s, .store_nhwc = %s, .transpose = %s,", nchw, nhwc, transpose);
     line(w, ".activate = %s,", activate);
     block_end_with(w, ",");
 }

@@ -193,6 +193,43 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
     return channels;
 }
 
+/* What a band of so many output rows and columns of 16 channels reads. */
+static size_t band_inputs(const problem *p, size_t rows, size_t columns)
+{
+    const size_t height = min_size((rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
+    const size_t width = min_size((columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w + 1, p->in_width);
+    return p->in.channel == 1 ? 0 : height * width * CONV2D_OC_BLOCK;
+}
+
+static size_t band_floats(const problem *p, size_t rows, size_t columns)
+{
+    return band_inputs(p, rows, columns) + (p->out.channel == 1 ? 0 : rows * columns * CONV2D_OC_BLOCK);
+}
+
+bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel)
+{
+    return band_inputs(p, kernel->tile_channels, kernel->tile_columns) <= conv2d_cpu()->l2_bytes / sizeof(float);
+}
+
+/* Bands take a quarter of the L2: the fewer there are, the fewer rows are copied for two of them. */
+static void set_bands(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);
+    const size_t tile_rows = kernel->tile_channels, tile_columns = kernel->tile_columns;
+    size_t columns = divide_up(p->out_width, tile_columns) * tile_columns;
+    while (columns > tile_columns && band_floats(p, tile_rows, columns) > budget)
+        columns = divide_up(columns / 2, tile_columns) * tile_columns;
+    const size_t first = band_floats(p, tile_rows, columns);
+    const size_t tile = max_size(band_floats(p, 2 * tile_rows, columns) - first, 1);
+    const size_t most = (1 + (budget > first ? (budget - first) / tile : 0)) * tile_rows;
+    const size_t bands = divide_up(p->out_height, min_size(most, p->out_height));
+    b->band_columns = columns;
+    b->band_rows = divide_up(divide_up(p->out_height, bands), tile_rows) * tile_rows;
+    b->copy_floats = band_inputs(p, b->band_rows, columns);
+    /* The store reads whole blocks of 16 pixels; and the copy begins at a cache line. */
+    b->workspace = band_floats(p, b->band_rows, columns) + (16 + 1) * CONV2D_OC_BLOCK;
+}
+
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
 {
     blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_blocks = 1};
@@ -201,6 +238,8 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
     /* Sums that pass through the output would overwrite a residual that is the same tensor. */
     if (kernel->family == CONV2D_FAMILY_D) {
         b.chunk_channels = chunk_channels(p, kernel);
+        if (kernel->nhwc && (p->in.channel != 1 || p->out.channel != 1))
+            set_bands(&b, p, kernel);
         return b;
     }
     b.channel_blocks = p->has_residual ? 1 : channel_blocks(p, kernel);

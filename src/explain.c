@@ -18,7 +18,10 @@ static void say_blocking(text *t, const ready_plan *plan)
     if (plan->kernel->family == CONV2D_FAMILY_REFERENCE)
         return;
     if (plan->kernel->family == CONV2D_FAMILY_D) {
-        if (!plan->kernel->nhwc)
+        if (b->band_rows)
+            say(t, "blocking: 16 channels in bands of %zu x %zu outputs, transposed in the workspace\n", b->band_rows,
+                b->band_columns);
+        else if (!plan->kernel->nhwc)
             say(t, "blocking: %zu channels at a time\n", b->chunk_channels);
         return;
     }

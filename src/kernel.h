@@ -121,6 +121,11 @@ typedef struct conv2d_tile_store {
 } conv2d_tile_store;
 typedef void conv2d_store_fn(const conv2d_tile_store *store);
 
+/* Transposes an array of `rows` rows, which are `from_pitch` apart, into one of `columns` rows, of which whole vectors
+ * are written. */
+typedef void conv2d_transpose_fn(const float *from, ptrdiff_t from_pitch, size_t rows, size_t columns, float *to,
+                                 ptrdiff_t to_pitch);
+
 /* Applies an activation from CONV2D_HARD_SWISH on, in place, to `rows` rows of `columns` floats. */
 typedef void conv2d_activate_fn(conv2d_activation activation, float *out, size_t rows, size_t columns,
                                 ptrdiff_t row_pitch);
@@ -141,7 +146,8 @@ typedef struct conv2d_kernel {
     uint8_t registers, fmas, loads; /* of the main tile: vector registers; vector instructions per tap */
     const conv2d_tile_row *tiles;   /* the main tile and those for remainders */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
-    conv2d_store_fn *store_nchw, *store_nhwc; /* K */
+    conv2d_store_fn *store_nchw, *store_nhwc; /* K; D, NHWC */
+    conv2d_transpose_fn *transpose;           /* D, NHWC */
     conv2d_activate_fn *activate;
 } conv2d_kernel;
 

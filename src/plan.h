@@ -50,6 +50,9 @@ typedef struct blocking {
     size_t scratch_columns;
     size_t workspace;      /* floats that a part needs */
     size_t chunk_channels; /* D, NCHW: output channels that a call of a tile runs through */
+    /* D, NHWC, where a tensor is NCHW: output rows and columns of a band, whose tensors are in the workspace. */
+    size_t band_rows, band_columns;
+    size_t copy_floats; /* of its inputs */
 } blocking;
 
 typedef struct ready_plan {
@@ -193,6 +196,8 @@ bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel);
 bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
+/* Whether a tile of D, NHWC, can run on such copies. */
+bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel);
 /* W: whether its edge tiles span whole rows of this problem's few channels. */
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);

@@ -220,6 +220,15 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
            k_fetch_cycles(p);
 }
 
+/* Of a group whose tensors are NCHW, with lanes along channels: 16 x 16 or 8 x 8 floats at a time. */
+static double transpose_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const double each = kernel->lanes == 16 ? 0.3 : 0.5;
+    const double in = (double)(p->in_channels * p->in_height) * (double)p->in_width;
+    const double out = (double)(p->out_channels * p->out_height) * (double)p->out_width;
+    return each * ((p->in.channel == 1 ? 0 : in) + (p->out.channel == 1 ? 0 : out));
+}
+
 /*
  * Cycles of a depthwise group.  NCHW: whole vectors of columns, or a half one at the end (AVX-512); NHWC: vectors of
  * groups, of which this is one's share.  Shuffles of stride 2, broadcasts and loads are in the factors, measured.
@@ -234,7 +243,8 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
     const double taps = shared * valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
     if (kernel->nhwc) {
         const double part = (double)divide_up(p->groups, kernel->lanes) / (double)p->groups;
-        return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) + 1;
+        return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) +
+               transpose_cycles(p, kernel) + 1;
     }
     /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
     const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;

@@ -216,7 +216,9 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
 
 void conv2d_run_d(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
-    if (plan->kernel->nhwc)
+    if (plan->blocking.band_rows)
+        conv2d_run_d_bands(plan, args, part, parts);
+    else if (plan->kernel->nhwc)
         conv2d_run_d_nhwc(plan, args, part, parts);
     else
         run_nchw(plan, args, part, parts);

@@ -61,6 +61,35 @@ static inline uint32_t d_inside(ptrdiff_t first, size_t extent)
     return up_to & ~below;
 }
 
-run_fn conv2d_run_d_nhwc;
+/*
+ * A run of tiles whose lanes are channels.  The tensors may have another layout: then the input is a copy in the
+ * workspace, or the outputs rest there until they are stored.
+ */
+typedef struct d_nhwc_run {
+    const problem *p;
+    const conv2d_args *args;
+    const conv2d_kernel *kernel;
+    d_spread rows, columns;
+    size_t lanes;
+    pitches from, to; /* between pixels of what tiles read and write */
+    const float *in;  /* row 0, column 0 of the first channel there, whether or not they are */
+    float *out;
+    const float *residual; /* NULL where tiles are not to add it */
+    size_t channels, in_channels;
+    bool whole; /* what tiles read and write has room for whole vectors of channels */
+    const float *weights;
+    conv2d_tile tile;
+} d_nhwc_run;
+
+d_nhwc_run d_nhwc_begin(const ready_plan *plan, const conv2d_args *args);
+void d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to);
+/* Tiles [begin, end) of the columns of some rows. */
+void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+/* Their curved activation, in the output, when they have just been stored. */
+void d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+/* The columns that tiles [begin, end) have. */
+d_piece d_pieces_at(const d_spread *s, size_t begin, size_t end);
+
+run_fn conv2d_run_d_nhwc, conv2d_run_d_bands;
 
 #endif

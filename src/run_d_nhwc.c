@@ -5,15 +5,6 @@
  */
 #include "run_d.h"
 
-typedef struct nhwc_run {
-    const problem *p;
-    const conv2d_args *args;
-    const conv2d_kernel *kernel;
-    d_spread rows, columns;
-    size_t lanes;
-    conv2d_tile tile;
-} nhwc_run;
-
 static d_spread spread_columns(const conv2d_kernel *kernel, size_t columns)
 {
     bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
@@ -27,18 +18,19 @@ static d_spread spread_columns(const conv2d_kernel *kernel, size_t columns)
  * apart all stores of a tile are like that for its next vectors of channels if the output lies just behind the input in
  * those bits; then the channels are better run from the last to the first (512@14 and 1024@7: 0.4-0.6 of the speed).
  */
-static bool stores_meet_loads(const problem *p, const float *in, const float *out)
+static bool stores_meet_loads(const d_nhwc_run *run, const float *in, const float *out)
 {
-    const uintptr_t apart = (uintptr_t)(p->in.column | p->out.column) * sizeof *in | 4096;
+    const uintptr_t apart = (uintptr_t)(run->from.column | run->to.column) * sizeof *in | 4096;
     const uintptr_t period = apart & -apart, ahead = ((uintptr_t)out - (uintptr_t)in) % period;
     return ahead > 0 && ahead < period / 2;
 }
 
 /* All channels of one place: whole vectors of them first, then the rest. */
-static void run_place(nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *edge)
+static void run_place(d_nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *edge)
 {
     const problem *p = run->p;
-    const size_t lanes = run->lanes, whole = p->groups / lanes, rest = p->groups % lanes;
+    const size_t lanes = run->lanes, whole = run->whole ? divide_up(run->channels, lanes) : run->channels / lanes;
+    const size_t rest = run->whole ? 0 : run->channels % lanes;
     run->tile.channels = whole;
     run->tile.store_mask = (1u << lanes) - 1;
     if (whole)
@@ -53,15 +45,15 @@ static void run_place(nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *edge
     last.bias += whole * lanes;
     for (size_t place = 0; place < run->tile.vectors; place++) {
         const size_t columns = place * run->columns.largest;
-        const ptrdiff_t out = (ptrdiff_t)columns * p->out.column + (ptrdiff_t)(whole * lanes);
-        last.in = run->tile.in + (ptrdiff_t)(columns * p->stride_w) * p->in.column + whole * lanes;
+        const ptrdiff_t out = (ptrdiff_t)columns * run->to.column + (ptrdiff_t)(whole * lanes);
+        last.in = run->tile.in + (ptrdiff_t)(columns * p->stride_w) * run->from.column + whole * lanes;
         last.out = run->tile.out + out;
-        last.residual = p->has_residual ? run->tile.residual + out : NULL;
+        last.residual = run->residual ? run->tile.residual + out : NULL;
         edge(&last);
     }
 }
 
-static bool inner(const nhwc_run *run, d_piece columns)
+static bool inner(const d_nhwc_run *run, d_piece columns)
 {
     const problem *p = run->p;
     const size_t begin = columns.begin * p->stride_w;
@@ -70,7 +62,7 @@ static bool inner(const nhwc_run *run, d_piece columns)
 }
 
 /* Which input rows serve which output rows of a tile. */
-static void set_rows(nhwc_run *run, ptrdiff_t top, size_t out_rows)
+static void set_rows(d_nhwc_run *run, ptrdiff_t top, size_t out_rows)
 {
     const problem *p = run->p;
     const size_t next = out_rows == 1 ? p->kernel_height : p->stride_h;
@@ -85,42 +77,45 @@ static void set_rows(nhwc_run *run, ptrdiff_t top, size_t out_rows)
     }
 }
 
-/* All channels of tiles [begin, end) of the columns of some rows, which have just been stored. */
-static void activate_columns(const nhwc_run *run, d_piece rows, size_t begin, size_t end, float *out)
+d_piece d_pieces_at(const d_spread *s, size_t begin, size_t end)
 {
-    const problem *p = run->p;
-    const d_piece last = d_piece_at(&run->columns, end - 1);
-    const size_t first = d_piece_at(&run->columns, begin).begin, count = last.begin + last.count - first;
-    const bool follow = p->out.column == (ptrdiff_t)p->groups; /* then they are one row of floats */
-    out += (ptrdiff_t)first * p->out.column;
-    for (size_t row = 0; row < rows.count; row++, out += p->out.row)
-        run->kernel->activate(p->curve, out, follow ? 1 : count, follow ? count * p->groups : p->groups, p->out.column);
+    const d_piece first = d_piece_at(s, begin), last = d_piece_at(s, end - 1);
+    return (d_piece){first.begin, last.begin + last.count - first.begin};
 }
 
-/* Tiles [begin, end) of the columns of some rows. */
-static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin, size_t end)
+void d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const d_piece columns = d_pieces_at(&run->columns, begin, end);
+    const bool follow = p->out.column == (ptrdiff_t)run->channels; /* then they are one row of floats */
+    float *out = run->out + (ptrdiff_t)rows.begin * p->out.row + (ptrdiff_t)columns.begin * p->out.column;
+    for (size_t row = 0; row < rows.count; row++, out += p->out.row)
+        run->kernel->activate(p->curve, out, follow ? 1 : columns.count,
+                              follow ? columns.count * run->channels : run->channels, p->out.column);
+}
+
+void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const ptrdiff_t top = (ptrdiff_t)(rows.begin * p->stride_h) - (ptrdiff_t)p->pad_top;
     const tap_range valid = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
     const bool looped = run->kernel->kernel_width == 0;
     const size_t skipped = looped ? valid.begin : 0;
-    const float *in =
-        run->args->in + (ptrdiff_t)image * p->in.image + (top + (ptrdiff_t)(skipped * p->dilation_h)) * p->in.row;
-    const ptrdiff_t out = (ptrdiff_t)image * p->out.image + (ptrdiff_t)rows.begin * p->out.row;
+    const float *in = run->in + (top + (ptrdiff_t)(skipped * p->dilation_h)) * run->from.row;
     set_rows(run, top, rows.count);
     run->tile.kernel_rows = valid.end - valid.begin;
-    run->tile.weights = packed_weights(p, run->args->packed, 0, 0) + skipped * p->kernel_width * CONV2D_OC_BLOCK;
+    run->tile.weights = run->weights + skipped * p->kernel_width * CONV2D_OC_BLOCK;
     for (size_t i = begin; i < end; i += run->tile.vectors) {
         const d_piece columns = d_piece_at(&run->columns, i);
         const conv2d_tile_row *row = tile_of(run->kernel, rows.count, columns.count);
         const bool inside = !looped && inner(run, columns);
+        const ptrdiff_t out = (ptrdiff_t)rows.begin * run->to.row + (ptrdiff_t)columns.begin * run->to.column;
         run->tile.column = (ptrdiff_t)(columns.begin * p->stride_w) - (ptrdiff_t)p->pad_left;
-        run->tile.in = in + run->tile.column * p->in.column;
-        run->tile.out = run->args->out + out + (ptrdiff_t)columns.begin * p->out.column;
-        if (p->has_residual)
-            run->tile.residual = run->args->residual + out + (ptrdiff_t)columns.begin * p->out.column;
-        run->tile.backwards = stores_meet_loads(p, run->tile.in, run->tile.out);
+        run->tile.in = in + run->tile.column * run->from.column;
+        run->tile.out = run->out + out;
+        if (run->residual)
+            run->tile.residual = run->residual + out;
+        run->tile.backwards = stores_meet_loads(run, run->tile.in, run->tile.out);
         run->tile.columns = d_inside(run->tile.column, p->in_width);
         run->tile.vectors = 1;
         for (size_t next = i + 1; inside && next < end && next < run->columns.full; next++) {
@@ -130,33 +125,58 @@ static void run_columns(nhwc_run *run, size_t image, d_piece rows, size_t begin,
         }
         run_place(run, inside ? row->variant[CONV2D_INTERIOR] : NULL, row->variant[CONV2D_BOTH]);
     }
-    if (p->curve != CONV2D_NONE)
-        activate_columns(run, rows, begin, end, run->args->out + out);
+}
+
+d_nhwc_run d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
+{
+    const problem *p = &plan->problem;
+    return (d_nhwc_run){
+        .p = p,
+        .args = args,
+        .kernel = plan->kernel,
+        .rows = d_spread_rows(plan->kernel, p),
+        .columns = spread_columns(plan->kernel, p->out_width),
+        .lanes = plan->kernel->lanes,
+        .tile = common_tile(p),
+    };
+}
+
+void d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
+{
+    const problem *p = run->p;
+    run->from = *from;
+    run->to = *to;
+    run->tile.weights_skip = (ptrdiff_t)packed_block_size(p);
+    run->tile.in_row_pitch = from->row * (ptrdiff_t)p->dilation_h;
+    run->tile.tap_pitch = from->column * (ptrdiff_t)p->dilation_w;
+    run->tile.pixel_pitch = from->column * (ptrdiff_t)p->stride_w;
+    run->tile.column_step = (ptrdiff_t)p->stride_w;
+    run->tile.column_tap_step = (ptrdiff_t)p->dilation_w;
+    run->tile.in_width = (ptrdiff_t)p->in_width;
+    run->tile.out_row_pitch = to->row;
+    run->tile.out_column_pitch = to->column;
 }
 
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
-    nhwc_run run = {.p = p, .args = args, .kernel = plan->kernel, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
-    run.rows = d_spread_rows(plan->kernel, p);
-    run.columns = spread_columns(plan->kernel, p->out_width);
+    d_nhwc_run run = d_nhwc_begin(plan, args);
+    d_nhwc_set_pitches(&run, &p->in, &p->out);
+    run.channels = p->groups;
+    run.weights = packed_weights(p, args->packed, 0, 0);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);
-    run.tile.weights_skip = (ptrdiff_t)packed_block_size(p);
-    run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
-    run.tile.tap_pitch = p->in.column * (ptrdiff_t)p->dilation_w;
-    run.tile.pixel_pitch = p->in.column * (ptrdiff_t)p->stride_w;
-    run.tile.column_step = (ptrdiff_t)p->stride_w;
-    run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
-    run.tile.in_width = (ptrdiff_t)p->in_width;
-    run.tile.out_row_pitch = p->out.row;
-    run.tile.out_column_pitch = p->out.column;
     const size_t per_image = run.rows.pieces * run.columns.pieces;
     const share units = share_of(p->batch * per_image, part, parts);
     for (size_t unit = units.begin; unit < units.end;) {
-        const size_t inner_unit = unit % per_image, column = inner_unit % run.columns.pieces;
+        const size_t image = unit / per_image, inner_unit = unit % per_image, column = inner_unit % run.columns.pieces;
         const size_t count = min_size(run.columns.pieces - column, units.end - unit);
-        run_columns(&run, unit / per_image, d_piece_at(&run.rows, inner_unit / run.columns.pieces), column,
-                    column + count);
+        const d_piece rows = d_piece_at(&run.rows, inner_unit / run.columns.pieces);
+        run.in = args->in + (ptrdiff_t)image * p->in.image;
+        run.out = args->out + (ptrdiff_t)image * p->out.image;
+        run.residual = p->has_residual ? args->residual + (ptrdiff_t)image * p->out.image : NULL;
+        d_nhwc_columns(&run, rows, column, column + count);
+        if (p->curve != CONV2D_NONE)
+            d_nhwc_activate(&run, rows, column, column + count);
         unit += count;
     }
 }

@@ -46,8 +46,8 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
         return "made for NCHW input";
     if (p->out.column != 1 && whole_rows)
         return "made for NCHW output";
-    if (kernel->nhwc && (p->in.channel != 1 || p->out.channel != 1))
-        return "made for NHWC";
+    if (kernel->nhwc && !conv2d_bands_fit(p, kernel))
+        return "its workspace would be too large";
     if (kernel->kernel_width == 0)
         return NULL;
     if (kernel->kernel_width != p->kernel_width)

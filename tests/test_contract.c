@@ -296,6 +296,40 @@ ParameterizedTest(conv2d_isa *isa, contract, copied_pixels_have_room)
     }
 }
 
+ParameterizedTestParameters(contract, bands_have_room)
+{
+    return each_isa();
+}
+
+/* Depthwise tensors that are NCHW pass through the workspace in bands of rows and, of long rows, columns. */
+ParameterizedTest(conv2d_isa *isa, contract, bands_have_room)
+{
+    conv2d_kernel_info info;
+    require_isa(*isa);
+    for (size_t index = 0; conv2d_kernel_at(index, &info); index++)
+        for (size_t i = 0; info.isa == *isa && strstr(info.name, "_nhwc_") && i < 12; i++) {
+            const size_t width = info.kernel_width ? info.kernel_width : 1 + i % 4;
+            conv_case c = {.desc = simple_desc(15 + i, 6 + i, 0, 15 + i, 1 + i % 3, width), .side = i % 2, .seed = i};
+            c.desc.groups = c.desc.in_channels;
+            c.desc.in_layout = i % 3 == 0 ? CONV2D_NHWC : CONV2D_NCHW;
+            c.desc.out_layout = i % 3 == 1 ? CONV2D_NHWC : CONV2D_NCHW;
+            c.desc.stride_h = c.desc.stride_w = info.stride_w ? info.stride_w : 1 + i % 4;
+            c.desc.dilation_h = c.desc.dilation_w = info.kernel_width ? 1 : 1 + i % 2;
+            c.desc.pad_left = c.desc.pad_right = width / 2;
+            c.desc.pad_top = c.desc.pad_bottom = i % 2;
+            /* Many rows, or long ones. */
+            c.desc.in_width =
+                input_for(i % 4 ? 90 : 1400, width, c.desc.stride_w, c.desc.dilation_w, width - width % 2);
+            c.desc.in_height = i % 4 ? 57 + i : 3 + c.desc.kernel_height * 2;
+            c.desc.activation = i % 5 ? CONV2D_NONE : CONV2D_SILU;
+            c.desc.residual = i % 4 == 2 ? residual_in_place : NULL;
+            c.options = options_for(*isa);
+            c.options.kernel = info.name;
+            c.parts = i % 4;
+            check_case(&c);
+        }
+}
+
 /* One packed blob serves every instruction set, and every float of it is written. */
 Test(contract, packed_weights_are_the_same_everywhere)
 {

@@ -93,6 +93,10 @@ static void try_problem(subject *s, size_t columns, size_t channels, size_t widt
         make_depthwise(&s->info, d, random_below(&s->state, 4) ? channels : random_between(&s->state, 1, 40),
                        random_below(&s->state, 4) ? 1 : random_between(&s->state, 2, 20));
         rows = random_between(&s->state, 1, 2 * s->info.tile_rows + 2);
+        if (d->in_layout == CONV2D_NHWC && random_below(&s->state, 2)) {
+            d->in_layout = (conv2d_layout)random_below(&s->state, 2);
+            d->out_layout = (conv2d_layout)random_below(&s->state, 2);
+        }
     }
     d->in_height = input_for(rows, d->kernel_height, d->stride_h, d->dilation_h, d->pad_top + d->pad_bottom);
     /* The columns that no output needs: up to stride - 1. */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Family D's tiles along channels on tensors that have these apart: image, 16 channels, band of output rows and
+ * columns.  The inputs of a band are transposed into the workspace, [row][column][channel]; its outputs rest there
+ * until they are transposed back.  Where only one of the tensors is NCHW, the other is read or written in place.
+ */
+#include "run_d.h"
+
+/* Where the loops stand: the channels of an image from `channel` on. */
+typedef struct d_band {
+    size_t image, channel;
+    size_t first_row, end_row, first_column, end_column; /* tiles */
+    d_piece rows, columns;                               /* outputs */
+} d_band;
+
+/* `from` is an array of channels' rows of columns. */
+static void copy_rows(const d_nhwc_run *run, const float *from, tap_range rows, tap_range columns, float *to)
+{
+    const problem *p = run->p;
+    const size_t width = columns.end - columns.begin;
+    const bool follow = p->in.row == (ptrdiff_t)width; /* then they are one row */
+    for (size_t row = rows.begin; row < rows.end; row += follow ? rows.end - rows.begin : 1) {
+        const size_t count = follow ? (rows.end - rows.begin) * width : width;
+        run->kernel->transpose(from, p->in.channel, run->in_channels, count, to, CONV2D_OC_BLOCK);
+        from += p->in.row;
+        to += width * CONV2D_OC_BLOCK;
+    }
+}
+
+/* What the band reads. */
+static void set_input(d_nhwc_run *run, const d_band *band, float *copy, pitches *from)
+{
+    const problem *p = run->p;
+    const size_t row_span = (p->kernel_height - 1) * p->dilation_h + 1;
+    const size_t column_span = (p->kernel_width - 1) * p->dilation_w + 1;
+    const tap_range rows = inputs_of(band->rows.begin, band->rows.begin + band->rows.count - 1, p->stride_h, row_span,
+                                     p->pad_top, p->in_height);
+    const tap_range columns = inputs_of(band->columns.begin, band->columns.begin + band->columns.count - 1, p->stride_w,
+                                        column_span, p->pad_left, p->in_width);
+    const float *in = run->args->in + (ptrdiff_t)band->image * p->in.image +
+                      (ptrdiff_t)(band->channel / p->out_channels * p->in_channels) * p->in.channel;
+    *from = p->in;
+    run->in = in;
+    if (p->in.channel == 1)
+        return;
+    copy_rows(run, in + (ptrdiff_t)rows.begin * p->in.row + (ptrdiff_t)columns.begin, rows, columns, copy);
+    *from = (pitches){.channel = 1, .column = CONV2D_OC_BLOCK};
+    from->row = (ptrdiff_t)(columns.end - columns.begin) * from->column;
+    run->in = copy - (ptrdiff_t)rows.begin * from->row - (ptrdiff_t)columns.begin * from->column;
+}
+
+/* Where the band's outputs go at first. */
+static void set_output(d_nhwc_run *run, const d_band *band, float *buffer, pitches *to)
+{
+    const problem *p = run->p;
+    const ptrdiff_t out = (ptrdiff_t)band->image * p->out.image + (ptrdiff_t)band->channel * p->out.channel;
+    *to = p->out;
+    run->out = run->args->out + out;
+    run->residual = p->has_residual ? run->args->residual + out : NULL;
+    if (p->out.channel == 1)
+        return;
+    *to = (pitches){.channel = 1, .column = CONV2D_OC_BLOCK};
+    to->row = (ptrdiff_t)band->columns.count * to->column;
+    run->out = buffer - (ptrdiff_t)band->rows.begin * to->row - (ptrdiff_t)band->columns.begin * to->column;
+    run->residual = NULL;
+    run->tile.activation = CONV2D_NONE; /* the store does both */
+}
+
+static void store_band(const d_nhwc_run *run, const d_band *band, const float *buffer)
+{
+    const problem *p = run->p;
+    const bool follow = p->out.row == (ptrdiff_t)band->columns.count; /* then they are one row */
+    const ptrdiff_t out = (ptrdiff_t)band->image * p->out.image + (ptrdiff_t)band->channel * p->out.channel +
+                          (ptrdiff_t)band->rows.begin * p->out.row + (ptrdiff_t)band->columns.begin;
+    conv2d_tile_store store = {
+        .tile = buffer,
+        .tile_pitch = CONV2D_OC_BLOCK,
+        .channels = run->channels,
+        .columns = band->columns.count * (follow ? band->rows.count : 1),
+        .out = run->args->out + out,
+        .out_pitch = p->out.channel,
+        .residual = p->has_residual ? run->args->residual + out : NULL,
+        .activation = p->activation,
+        .act_a = p->act_a,
+        .act_b = p->act_b,
+    };
+    for (size_t row = 0; row < band->rows.count; row += follow ? band->rows.count : 1) {
+        run->kernel->store_nchw(&store);
+        if (p->curve != CONV2D_NONE)
+            run->kernel->activate(p->curve, store.out, run->channels, store.columns, p->out.channel);
+        store.tile += run->to.row;
+        store.out += p->out.row;
+        if (store.residual)
+            store.residual += p->out.row;
+    }
+}
+
+static void run_band(d_nhwc_run *run, d_band *band, float *copy, float *buffer)
+{
+    const problem *p = run->p;
+    const size_t group = band->channel / p->out_channels;
+    pitches from, to;
+    band->rows = d_pieces_at(&run->rows, band->first_row, band->end_row);
+    band->columns = d_pieces_at(&run->columns, band->first_column, band->end_column);
+    run->channels = min_size(p->groups * p->out_channels - band->channel, CONV2D_OC_BLOCK);
+    run->in_channels = run->channels / p->out_channels * p->in_channels;
+    run->weights = packed_weights(p, run->args->packed, group, 0);
+    run->tile.bias = packed_bias(p, run->args->packed, group, 0);
+    set_input(run, band, copy, &from);
+    set_output(run, band, buffer, &to);
+    d_nhwc_set_pitches(run, &from, &to);
+    for (size_t tile = band->first_row; tile < band->end_row; tile++) {
+        const d_piece rows = d_piece_at(&run->rows, tile);
+        d_nhwc_columns(run, rows, band->first_column, band->end_column);
+        if (p->curve != CONV2D_NONE && p->out.channel == 1)
+            d_nhwc_activate(run, rows, band->first_column, band->end_column);
+    }
+    if (p->out.channel != 1)
+        store_band(run, band, buffer);
+}
+
+/* Units of work are the row tiles of a band's columns for 16 channels, numbered in loop order. */
+void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+{
+    const problem *p = &plan->problem;
+    const blocking *b = &plan->blocking;
+    d_nhwc_run run = d_nhwc_begin(plan, args);
+    run.whole = p->in.channel != 1 && p->out.channel != 1;
+    float *copy = args->workspace + part * b->workspace;
+    copy += -((uintptr_t)copy / sizeof *copy) % CONV2D_OC_BLOCK; /* to a cache line */
+    const size_t band_rows = max_size(b->band_rows / run.rows.largest, 1);
+    const size_t band_columns = max_size(b->band_columns / run.columns.largest, 1);
+    const size_t across = divide_up(run.columns.pieces, band_columns);
+    const size_t chunks = divide_up(p->groups * p->out_channels, CONV2D_OC_BLOCK);
+    const share units = share_of(p->batch * chunks * across * run.rows.pieces, part, parts);
+    for (size_t unit = units.begin; unit < units.end;) {
+        const size_t outer = unit / run.rows.pieces, row = unit % run.rows.pieces, column = outer % across;
+        const size_t most = min_size(run.rows.pieces - row, units.end - unit);
+        d_band band = {
+            .image = outer / across / chunks,
+            .channel = outer / across % chunks * CONV2D_OC_BLOCK,
+            .first_row = row,
+            .end_row = row + min_size(most, band_rows),
+            .first_column = column * band_columns,
+            .end_column = min_size((column + 1) * band_columns, run.columns.pieces),
+        };
+        run_band(&run, &band, copy, copy + b->copy_floats);
+        unit += band.end_row - band.first_row;
+    }
+}
