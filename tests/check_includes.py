@@ -25,7 +25,7 @@ RULES = [
                  'benchmarks/sample.h', 'benchmarks/shapes.h', 'benchmarks/summary.h']),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
-INTERNAL = [('tests/test_chain.c', 'src/chain.h')]
+INTERNAL = [('tests/test_chain.c', 'src/chain.h'), ('tests/counted.h', 'src/plan.h')]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

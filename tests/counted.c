@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "counted.h"
+
+#include <string.h>
+
+#include "support.h"
+
+static bool entered[COUNTED_SLOTS];
+static conv2d_tile_fn *originals[COUNTED_SLOTS];
+
+/* So many entry points of 16 bytes; each adds its number as a second argument to the tile's only one. */
+__asm__(".pushsection .text\n"
+        ".balign 16\n"
+        "counted_entry_points:\n"
+        ".set slot, 0\n"
+        ".rept 1024\n"
+        ".balign 16\n"
+        "movl $slot, %esi\n"
+        "jmp counted_enter\n"
+        ".set slot, slot + 1\n"
+        ".endr\n"
+        ".popsection\n");
+extern const char counted_entry_points[] __attribute__((visibility("hidden")));
+
+void counted_enter(const conv2d_tile *tile, unsigned slot) __attribute__((used, visibility("hidden")));
+void counted_enter(const conv2d_tile *tile, unsigned slot)
+{
+    entered[slot] = true;
+    originals[slot](tile);
+}
+
+static conv2d_tile_fn *entry_point(size_t slot)
+{
+    conv2d_tile_fn *function;
+    const char *const address = counted_entry_points + 16 * slot;
+    memcpy(&function, &address, sizeof function);
+    return function;
+}
+
+size_t counted_tiles(const conv2d_kernel *kernel)
+{
+    size_t last = 0;
+    for (size_t channels = 0; kernel->tile_index && channels <= CONV2D_MAX_TILE_CHANNELS; channels++)
+        for (size_t columns = 0; columns <= CONV2D_MAX_TILE_COLUMNS; columns++)
+            last = max_size(last, kernel->tile_index[channels][columns]);
+    return last;
+}
+
+void counted_make(counted *c, const char *name)
+{
+    const conv2d_kernel *kernel = conv2d_find_kernel(name);
+    cr_assert_not_null(kernel);
+    memset(c, 0, sizeof *c);
+    memset(entered, 0, sizeof entered);
+    c->kernel = *kernel;
+    c->kernel.tiles = c->tiles;
+    c->tile_count = counted_tiles(kernel);
+    cr_assert_leq(c->tile_count, (size_t)COUNTED_TILES);
+    for (size_t tile = 0; tile < c->tile_count; tile++) {
+        c->tiles[tile] = kernel->tiles[tile];
+        for (size_t variant = 0; variant < 8; variant++) {
+            originals[tile * 8 + variant] = kernel->tiles[tile].variant[variant];
+            if (originals[tile * 8 + variant])
+                c->tiles[tile].variant[variant] = entry_point(tile * 8 + variant);
+        }
+    }
+}
+
+void counted_use(counted *c, conv2d_plan *plan)
+{
+    ((ready_plan *)(void *)plan)->kernel = &c->kernel;
+}
+
+bool counted_has(const counted *c, size_t slot)
+{
+    return slot < c->tile_count * 8 && originals[slot] != NULL;
+}
+
+bool counted_take(size_t slot)
+{
+    const bool was = entered[slot];
+    entered[slot] = false;
+    return was;
+}
