@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "calls.h"
 #include "chains.h"
 #include "explain.h"
 #include "option_help.h"
@@ -10,6 +11,16 @@
 #include "overhead.h"
 #include "report.h"
 #include "tune.h"
+
+static bool read_calls(options *o, scan *s)
+{
+    return scan_number(s, "the number of calls", 2, &o->calls) && scan_end_word(s);
+}
+
+static bool read_csv(options *o, scan *s)
+{
+    return option_read_path(&o->csv, s);
+}
 
 static bool read_chains(options *o, scan *s)
 {
@@ -42,6 +53,9 @@ static const option_row rows[] = {
     {"--tune", NULL, "measure which kernel and blocking is best, and how far from it the library's choice is",
      .action = {tune_run, .needs_problems = true}},
     {"--records", "FILE", "write what --tune finds: text, or C if the name ends in .h", .read = read_records_out},
+    {"--calls", "N", "record so many single calls: what does their duration hang together with?", .read = read_calls,
+     .action = {calls_run, .needs_problems = true}},
+    {"--csv", "FILE", "write what --calls records, a line for each call; - is standard output", .read = read_csv},
     {"--chains", "CHAIN",
      "time a chain, such as '8x9x9 3x3 + 16x1x1' or '... + max2', or a file or suite of them, fused and not",
      .read = read_chains, .action = {chains_run}},

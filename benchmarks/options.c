@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "calls.h"
 #include "option_help.h"
 #include "option_table.h"
 #include "session.h"
@@ -62,6 +63,8 @@ static bool check_together(const options *o)
         wrong = "--rounds spreads times over several rounds: --verify, --peers and other questions have none";
     else if (o->records_out && o->action.run != tune_run)
         wrong = "--records keeps what --tune finds (--use reads them)";
+    else if (o->csv && o->action.run != calls_run)
+        wrong = "--csv keeps what --calls records";
     else if (!o->verify && !o->time)
         wrong = "--verify and --no-verify exclude each other";
     else if (o->problems.count == 0 && o->action.needs_problems)

@@ -38,6 +38,8 @@ struct options {
     size_t rounds;           /* that they are spread over */
     const char *peers;       /* which of them to compare with; NULL: none */
     const char *chains;      /* --chains */
+    size_t calls;            /* --calls */
+    const char *csv;         /* --calls; NULL: none, "-" as for json */
     const char *json;        /* NULL: none; "-": standard output */
     const char *records_out; /* --tune; NULL: none */
     record_list records;     /* for the library to choose by */
