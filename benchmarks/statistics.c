@@ -25,7 +25,7 @@ double statistics_pearson(const double *x, const double *y, size_t count)
         products += dx * dy;
     }
     /* One root each: the product of the squares may leave the range of a double. */
-    const double r = products / sqrt(squares_x) / sqrt(squares_y);
+    const double r = products / (sqrt(squares_x) * sqrt(squares_y));
     return r > 1 ? 1 : r < -1 ? -1 : r;
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks what convbench --calls writes: that the text, the CSV and the JSON tell of the same calls, and that the columns
+"""Checks what convbench --calls writes: that the text, the CSV and the JSON tell of the same calls, and that columns
 and tables hang together as docs/calls.md says.
 usage: check_calls.py CONVBENCH"""
 import csv
