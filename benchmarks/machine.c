@@ -23,10 +23,37 @@ void machine_cpu_name(char name[MACHINE_NAME_SIZE])
         text[--end] = '\0';
     snprintf(name, MACHINE_NAME_SIZE, "%s", end ? text + strspn(text, " ") : "unknown CPU");
 }
+
+machine_cpu machine_find_cpu(void)
+{
+    machine_cpu cpu = {MACHINE_OTHER, 0, 0, false};
+    unsigned a, b, c, d;
+    char vendor[13] = "";
+    if (__get_cpuid(0, &a, &b, &c, &d)) {
+        memcpy(vendor, &b, 4);
+        memcpy(vendor + 4, &d, 4);
+        memcpy(vendor + 8, &c, 4);
+    }
+    cpu.vendor = strcmp(vendor, "GenuineIntel") == 0   ? MACHINE_INTEL
+                 : strcmp(vendor, "AuthenticAMD") == 0 ? MACHINE_AMD
+                                                       : MACHINE_OTHER;
+    if (__get_cpuid(1, &a, &b, &c, &d)) {
+        const unsigned family = a >> 8 & 15;
+        cpu.family = family == 15 ? family + (a >> 20 & 255) : family;
+        cpu.model = (a >> 4 & 15) | (a >> 12 & 0xf0);
+        cpu.is_virtual = c >> 31;
+    }
+    return cpu;
+}
 #else
 void machine_cpu_name(char name[MACHINE_NAME_SIZE])
 {
     snprintf(name, MACHINE_NAME_SIZE, "unknown CPU");
+}
+
+machine_cpu machine_find_cpu(void)
+{
+    return (machine_cpu){MACHINE_OTHER, 0, 0, false};
 }
 #endif
 

@@ -3,12 +3,24 @@
 #ifndef CONVBENCH_MACHINE_H
 #define CONVBENCH_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { MACHINE_NAME_SIZE = 64 };
 
 /* The CPU's own name for itself. */
 void machine_cpu_name(char name[MACHINE_NAME_SIZE]);
+
+typedef enum machine_vendor { MACHINE_OTHER, MACHINE_INTEL, MACHINE_AMD } machine_vendor;
+
+typedef struct machine_cpu {
+    machine_vendor vendor;
+    unsigned family, model; /* with their extensions */
+    bool is_virtual;        /* a hypervisor says that it is there */
+} machine_cpu;
+
+/* Which CPU this is. */
+machine_cpu machine_find_cpu(void);
 
 /* The compiler that built this program. */
 const char *machine_compiler(void);

@@ -15,6 +15,9 @@ const char *peak_method(void);
  */
 double peak_gflops(size_t threads);
 
+/* Runs 512-bit multiply-adds, `rounds` of them in each of the chains; returns how many, 0 without AVX-512. */
+double peak_run_512(long rounds);
+
 typedef enum memory_traffic { TRAFFIC_READ, TRAFFIC_WRITE, TRAFFIC_COPY, MEMORY_TRAFFICS } memory_traffic;
 
 typedef struct memory_level {
