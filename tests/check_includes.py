@@ -34,15 +34,9 @@ RULES = [
     ('stress/*', ['include/*', 'stress/*', 'benchmarks/oracle.h', 'benchmarks/problem.h']),
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
-<<<<<<< HEAD
-    ('tests/*', ['include/*', 'stress/*', 'tests/*', *TESTED]),
-=======
     ('tests/test_counter*.c', ['tests/*', 'benchmarks/counter*.h']),
     ('tests/test_topdown.c', ['tests/*', 'benchmarks/topdown.h']),
-    ('tests/*', ['include/*', 'stress/*', 'tests/*', 'benchmarks/chain_problem.h', 'benchmarks/input.h',
-                 'benchmarks/json_value.h', 'benchmarks/oracle.h', 'benchmarks/problem.h', 'benchmarks/ratio.h',
-                 'benchmarks/sample.h', 'benchmarks/shapes.h', 'benchmarks/summary.h']),
->>>>>>> eca3121 (counters: event tables of eight CPUs, perf_event_open by groups, top-down arithmetic, a core-clock probe)
+    ('tests/*', ['include/*', 'stress/*', 'tests/*', *TESTED]),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
 INTERNAL = [('tests/test_chain.c', 'src/chain.h'), ('tests/counted.h', 'src/plan.h')]
