@@ -86,7 +86,7 @@ static void add_json(json *j, const void *context)
 {
     const call_results *const results = context;
     json_open(j, NULL, '{');
-    json_string(j, "schema", "convbench-calls-1");
+    json_schema(j, "convbench-calls");
     json_number(j, "bucket_count", CALL_BUCKETS);
     json_open(j, "series", '[');
     for (size_t i = 0; i < results->count; i++)

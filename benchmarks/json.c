@@ -8,11 +8,20 @@
 
 void json_machine(json *j, const report *r)
 {
-    char cpu[MACHINE_NAME_SIZE];
+    char cpu[MACHINE_NAME_SIZE], system[MACHINE_SYSTEM_SIZE];
     machine_cpu_name(cpu);
+    machine_system(system);
+    json_string(j, "date", r->date);
     json_open(j, "machine", '{');
     json_string(j, "cpu", cpu);
     json_string(j, "isa", conv2d_isa_name(conv2d_cpu_isa()));
+    json_number(j, "cpus", (double)machine_cpus());
+    json_truth(j, "virtual", true, machine_find_cpu().is_virtual);
+    json_string(j, "system", system);
+    json_numbers(
+        j, "cache_bytes",
+        (double[]){(double)machine_cache_bytes(1), (double)machine_cache_bytes(2), (double)machine_cache_bytes(3)}, 3);
+    json_number(j, "memory_bytes", machine_memory_bytes());
     json_string(j, "library_version", conv2d_version());
     json_string(j, "compiler", machine_compiler());
     json_string(j, "peak_method", peak_method());
@@ -114,8 +123,7 @@ static void add_result(json *j, const report *r, const measurement *m)
     json_truth(j, "bitwise_equal", m->verified > 0, m->bitwise_equal);
     json_string(j, "bound", m->timed ? m->bound_name : NULL);
     json_number(j, "rounds", m->timed ? (double)m->time.rounds : 0);
-    if (m->timed)
-        add_parts(j, &m->time);
+    add_parts(j, &m->time);
     json_close(j, '}');
 }
 
@@ -128,7 +136,7 @@ static void add_everything(json *j, const void *context)
 {
     const everything *const all = context;
     json_open(j, NULL, '{');
-    json_string(j, "schema", "convbench-1");
+    json_schema(j, "convbench");
     json_machine(j, all->report);
     json_open(j, "results", '[');
     for (size_t i = 0; i < all->results->count; i++) {

@@ -43,6 +43,12 @@ void json_close(json *j, char bracket)
     j->first = false;
 }
 
+void json_schema(json *j, const char *schema)
+{
+    json_string(j, "schema", schema);
+    json_number(j, "version", JSON_SCHEMA_VERSION);
+}
+
 void json_string(json *j, const char *name, const char *value)
 {
     begin_value(j, name);

@@ -16,6 +16,9 @@ typedef struct json {
 /* name: of the member, NULL in an array. */
 void json_open(json *j, const char *name, char bracket);
 void json_close(json *j, char bracket);
+/* The first members of every file: which of its schemas it follows, and the version of all of them. */
+enum { JSON_SCHEMA_VERSION = 2 };
+void json_schema(json *j, const char *schema);
 /* NULL is null. */
 void json_string(json *j, const char *name, const char *value);
 /* JSON has no infinities and NaNs: what was not measured is null. */

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #if defined(__x86_64__) || defined(__i386__)
@@ -57,6 +58,20 @@ machine_cpu machine_find_cpu(void)
 }
 #endif
 
+void machine_system(char name[MACHINE_SYSTEM_SIZE])
+{
+    struct utsname u;
+    const bool known = uname(&u) == 0;
+    snprintf(name, MACHINE_SYSTEM_SIZE, "%.80s %.80s %.80s", known ? u.sysname : "unknown", known ? u.release : "",
+             known ? u.machine : "");
+}
+
+size_t machine_cpus(void)
+{
+    const long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (size_t)count : 1;
+}
+
 const char *machine_compiler(void)
 {
 #if defined(__clang__)
@@ -98,9 +113,14 @@ size_t machine_cache_bytes(int level)
     return 0;
 }
 
+double machine_memory_bytes(void)
+{
+    return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
 double machine_available_bytes(void)
 {
-    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double bytes = machine_memory_bytes();
     FILE *const file = fopen("/proc/meminfo", "r");
     char line[128];
     while (file && fgets(line, sizeof line, file)) {

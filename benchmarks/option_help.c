@@ -29,7 +29,8 @@ static void print_examples(void)
           "  convbench 64x56x56 3x3 p1                  is it right, how fast, and how near to what this CPU can do?\n"
           "  convbench --suite resnet50 --threads 1,2   the same of a whole network, on one thread and on two\n"
           "  convbench --explain 64x56x56 3x3 p1        which kernel runs, and why not another?\n"
-          "  convbench --peers 64x56x56 3x3 p1          how fast are other libraries?\n",
+          "  convbench --peers 64x56x56 3x3 p1          how fast are other libraries?\n"
+          "  convbench diff old.json new.json           did it get slower?  (diff --help)\n",
           stdout);
 }
 

@@ -145,7 +145,7 @@ static void add_overheads(json *j, const void *context)
 {
     const overheads *const all = context;
     json_open(j, NULL, '{');
-    json_string(j, "schema", "convbench-overhead-1");
+    json_schema(j, "convbench-overhead");
     json_open(j, "overheads", '[');
     for (size_t i = 0; i < all->count; i++) {
         const overhead_row *const row = &all->rows[i];

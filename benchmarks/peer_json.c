@@ -80,7 +80,7 @@ static void add_everything(json *j, const void *context)
 {
     const everything *const all = context;
     json_open(j, NULL, '{');
-    json_string(j, "schema", "convbench-peers-1");
+    json_schema(j, "convbench-peers");
     json_machine(j, all->report);
     json_open(j, "peers", '{');
     for (size_t i = 0; i < all->peers->count; i++)

@@ -162,7 +162,7 @@ static void conclude_all(ratio_row *rows, const estimate *estimates, size_t coun
     uncertainty together = {.freedom = 0};
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
-        const double noise = rows[i].paired ? 0 : 2 * rules->noise * rules->noise;
+        const double noise = rows[i].one_process ? 2 * rules->noise * rules->noise : 0;
         const uncertainty own = uncertainty_of(&estimates[i], u, noise);
         conclude(&rows[i], estimates[i].centre, &own, &by);
         sum += estimates[i].centre;
@@ -186,8 +186,10 @@ bool ratios_compare(ratio_row *rows, size_t count, const ratio_rules *rules, rat
     estimate *const estimates = malloc((count + 1) * sizeof *estimates);
     const bool good = scratch && estimates && count;
     if (good) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             estimates[i] = rows[i].paired ? estimate_pairs(&rows[i], scratch) : estimate_sides(&rows[i], scratch);
+            estimates[i].weight *= rows[i].one_process ? 2 : 1;
+        }
         const usual u = usual_deviation(estimates, count, scratch);
         conclude_all(rows, estimates, count, rules, mean, &u);
     }

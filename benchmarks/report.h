@@ -11,6 +11,9 @@
 #include "json_text.h"
 #include "measure.h"
 
+/* As 2026-11-21T20:15:00Z. */
+enum { DATE_SIZE = 24 };
+
 typedef struct report {
     FILE *file;
     const problem_list *problems;
@@ -18,6 +21,7 @@ typedef struct report {
     size_t machine_count;
     int problem_width, kernel_width;
     bool speedup; /* has a column */
+    char date[DATE_SIZE];
 } report;
 
 enum { CELL_SIZE = 300 };
@@ -49,7 +53,7 @@ void json_summaries(json *j, const report *r, const results *all);
 /* Writes everything as json_write_file does. */
 bool json_write(const char *path, const report *r, const results *all);
 
-/* The member "machine": what report_machine prints. */
+/* The members "date" and "machine". */
 void json_machine(json *j, const report *r);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "file.h"
 #include "machine.h"
@@ -231,6 +232,8 @@ static void prepare_report(session *s)
     const options *const asked = s->asked;
     const bool stdout_taken = asked->json && strcmp(asked->json, "-") == 0;
     report *const r = &s->report;
+    const time_t began = time(NULL);
+    strftime(r->date, sizeof r->date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&began));
     r->problems = &asked->problems;
     r->file = stdout_taken ? stderr : stdout;
     r->speedup = asked->threads[0] == 1 && asked->threads[asked->thread_count - 1] > 1;

@@ -81,7 +81,7 @@ def main():
                                written[1], '16x20x20 3x3 p1'], capture_output=True, text=True, check=False)
         expect(done.returncode == 0 and done.stderr == '', f'exit code {done.returncode}: {done.stderr}')
         document = json.loads(written[0].read_text())
-        expect(document['schema'] == 'convbench-calls-1' and document['bucket_count'] == 10, 'the schema')
+        expect(document['schema'] == 'convbench-calls' and document['bucket_count'] == 10, 'the schema')
         expect([s['threads'] for s in document['series']] == [1, 2], 'not one series for each number of threads')
         for series in document['series']:
             check_series(series)

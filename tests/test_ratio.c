@@ -28,16 +28,16 @@ Test(ratio, student)
 
 static const ratio_rules usual_rules = {.threshold = 0.01, .noise = 0.004, .confidence = 0.95};
 
-/* By hand: parts that differ by powers of e. */
+/* Parts that differ by powers of e; they count half. */
 Test(ratio, by_hand)
 {
     const double e = exp(1);
     const double before[] = {1, e, 1 / e, e * e, 1 / (e * e)}, after[] = {2, 2 * e, 2 / e, 2 * e * e, 2 / (e * e)};
-    ratio_row row = {.before = before, .after = after, .before_count = 5, .after_count = 5}, mean;
+    ratio_row row = {.before = before, .after = after, .before_count = 5, .after_count = 5, .one_process = true}, mean;
     const ratio_rules rules = {.threshold = 0.01, .noise = 0.1, .confidence = 0.9};
     cr_assert(ratios_compare(&row, 1, &rules, &mean));
     /* Deviations 0, 1, 1, 2, 2: their median is 1.  Two intervals: 0.025 on each side. */
-    const double deviation = 1.4826 * 1.206, variance = 2 * deviation * deviation * 1.857 / 5;
+    const double deviation = 1.4826 * 1.206, variance = 2 * 2 * deviation * deviation * 1.857 / 5;
     const double quantile = 2.30600414, noise_quantile = student_quantile(0.025, 100000);
     const double reach = sqrt(quantile * quantile * variance + noise_quantile * noise_quantile * 2 * 0.1 * 0.1);
     expect_near(row.ratio, 2, 1e-12);
@@ -69,9 +69,9 @@ Test(ratio, pairs_cancel_what_they_share)
 Test(ratio, single_parts)
 {
     const double before = 1, after = 1.01, far = 1.05;
-    ratio_row rows[] = {{.before = &before, .after = &after, .before_count = 1, .after_count = 1},
-                        {.before = &before, .after = &far, .before_count = 1, .after_count = 1},
-                        {.before = &far, .after = &before, .before_count = 1, .after_count = 1}};
+    ratio_row rows[] = {{.before = &before, .after = &after, .before_count = 1, .after_count = 1, .one_process = true},
+                        {.before = &before, .after = &far, .before_count = 1, .after_count = 1, .one_process = true},
+                        {.before = &far, .after = &before, .before_count = 1, .after_count = 1, .one_process = true}};
     ratio_row mean;
     cr_assert(ratios_compare(rows, COUNT_OF(rows), &usual_rules, &mean));
     cr_expect_eq(rows[0].verdict, RATIO_SAME);
@@ -146,7 +146,7 @@ static outcome compare_runs(const machine *m, double factor, bool all, uint64_t 
         const double seconds = 1e-4 * exp(5 * uniform(&state));
         measure(m, seconds, before[i], &state);
         measure(m, seconds * (i == 0 || all ? factor : 1), after[i], &state);
-        rows[i] = (ratio_row){before[i], after[i], m->parts, m->parts, .paired = m->paired};
+        rows[i] = (ratio_row){before[i], after[i], m->parts, m->parts, .paired = m->paired, .one_process = !m->paired};
     }
     cr_assert(ratios_compare(rows, m->problems, &usual_rules, &mean));
     outcome o = {mean.verdict == RATIO_SLOWER, mean.verdict == RATIO_FASTER, rows[0].verdict == RATIO_SLOWER};

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks what convbench writes as JSON against docs/convbench.schema.json, and that a file is whole or not there.
+usage: check_json.py CONVBENCH SCHEMA PEER_ORACLE"""
+import copy
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+FAST = ['--time', '0.01']
+PROBLEMS = ['2x9x9 3x3 p1', '4x5x5 1x1 b relu nhwc']
+failures = []
+
+
+def expect(good, what):
+    if not good:
+        failures.append(what)
+
+
+def written(convbench, *arguments):
+    """What standard output holds with --json -."""
+    done = subprocess.run([*map(str, convbench), *map(str, arguments), '--json', '-'], capture_output=True, text=True,
+                          timeout=60, check=False)
+    expect(done.returncode in (0, 1), f'{arguments}: exit code {done.returncode}: {done.stderr}')
+    try:
+        return json.loads(done.stdout)
+    except json.JSONDecodeError as error:
+        failures.append(f'{arguments}: {error}')
+        return {}
+
+
+def gather(convbench, oracle, folder):
+    """Every kind of file that there is, by name."""
+    convbench = [convbench]
+    files = {'times': written(convbench, *FAST, '--rounds', '2', '--threads', '1,2', *PROBLEMS),
+             'summary': written(convbench, '--time', '0.001', '--suite', 'edge', '--sample', '7', '--no-verify'),
+             'verified': written(convbench, '--verify', *PROBLEMS),
+             'peers': written(convbench, *FAST, f'--peers={oracle}:all,absent', *PROBLEMS),
+             'calls': written(convbench, '--calls', '50', *PROBLEMS),
+             'overhead': written(convbench, *FAST, '--overhead', PROBLEMS[0])}
+    path = Path(folder) / 'times.json'
+    path.write_text(json.dumps(files['times']))
+    files['diff'] = written([*convbench, 'diff'], path, path)
+    return files
+
+
+def check_schema(files, schema):
+    try:
+        import jsonschema
+    except ImportError:
+        print('python3-jsonschema not found: the files are not compared with the schema')
+        return
+    kind = jsonschema.Draft202012Validator
+    kind.check_schema(schema)
+    for name, content in files.items():
+        which = {'summary': 'times', 'verified': 'times', 'overhead': 'overheads'}.get(name, name)
+        # By its own part of the schema: errors of a oneOf say little.
+        part = kind({'$ref': f'#/$defs/{which}', '$defs': schema['$defs']})
+        for error in part.iter_errors(content):
+            failures.append(f'{name}: {"/".join(map(str, error.path))}: {error.message[:200]}')
+        expect(kind(schema).is_valid(content), f'{name}: is of no kind, or of several')
+    damaged = copy.deepcopy(files['times'])
+    damaged['results'][0]['threads'] = 'one'
+    expect(not kind(schema).is_valid(damaged), 'the schema accepts a number of threads that is none')
+
+
+def check_contents(files):
+    """What no schema can say."""
+    for row in files['times']['results']:
+        expect(row['rounds'] == len(row['parts']) == 2, f'parts: {row}')
+        expect(sum(part['runs'] for part in row['parts']) == row['runs'], f'runs of parts: {row}')
+        expect(min(part['min'] for part in row['parts']) == row['seconds']['min'], f'min of parts: {row}')
+        for part in row['parts']:
+            expect(part['min'] <= part['p10'] <= part['p25'] <= part['median'], f'order: {part}')
+        expect(row['parts'][0]['began'] < row['parts'][1]['began'] <= time.time(), f'began: {row}')
+    for row in files['verified']['results']:
+        expect(row['parts'] == [] and row['seconds']['median'] is None and row['bitwise_equal'], f'verified: {row}')
+
+
+def check_whole(convbench, folder):
+    """Killed while it measures, it leaves the file as it was, and nothing else."""
+    path = Path(folder) / 'kept.json'
+    path.write_text('old')
+    with subprocess.Popen([convbench, '--time', '60', '--json', path, PROBLEMS[0]], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    expect(path.read_text() == 'old' and os.listdir(folder) == ['kept.json'], f'killed: {os.listdir(folder)}')
+    link = Path(folder) / 'link'
+    link.symlink_to('kept.json')
+    subprocess.run([convbench, *FAST, '--json', link, PROBLEMS[0]], stdout=subprocess.DEVNULL, check=True)
+    expect(link.is_symlink() and json.loads(path.read_text())['schema'] == 'convbench', 'a link is followed')
+    expect(sorted(os.listdir(folder)) == ['kept.json', 'link'], f'written: {os.listdir(folder)}')
+    done = subprocess.run([convbench, *FAST, '--json', '/dev/full', PROBLEMS[0]], capture_output=True, text=True,
+                          check=False)
+    expect(done.returncode == 1 and 'cannot be written' in done.stderr, f'a full disk: {done}')
+
+
+def main():
+    convbench, schema, oracle = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as folder:
+        files = gather(convbench, oracle, folder)
+    check_schema(files, json.loads(Path(schema).read_text()))
+    if not failures:
+        check_contents(files)
+    with tempfile.TemporaryDirectory() as folder:
+        check_whole(convbench, folder)
+    print('\n'.join(failures + [f'{len(files)} files checked, {len(failures)} failures']))
+    return 1 if failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
