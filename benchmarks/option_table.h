@@ -23,12 +23,13 @@ typedef struct option_group {
 } option_group;
 
 /* Each in a file of its own, with its readers. */
-extern const option_group options_of_problems; /* option_problems.c: what to run */
-extern const option_group options_of_method;   /* option_method.c: how to measure */
-extern const option_group options_of_report;   /* option_report.c: what to report */
-extern const option_group options_of_actions;  /* option_actions.c: what else there is to do */
+extern const option_group options_of_problems;    /* option_problems.c: what to run */
+extern const option_group options_of_method;      /* option_method.c: how to measure */
+extern const option_group options_of_report;      /* option_report.c: what to report */
+extern const option_group options_of_actions;     /* option_actions.c: what else there is to do */
+extern const option_group options_of_instruments; /* option_instruments.c: closer looks at a run */
 
-enum { OPTION_GROUPS = 4 };
+enum { OPTION_GROUPS = 5 };
 extern const option_group *const option_groups[OPTION_GROUPS];
 
 /* The row of the option that the argument names, up to a =; NULL if there is none. */

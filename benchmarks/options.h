@@ -39,6 +39,7 @@ struct options {
     const char *peers;       /* which of them to compare with; NULL: none */
     const char *chains;      /* --chains */
     size_t calls;            /* --calls */
+    const char *counters;    /* --counters: what to count; "" is the usual */
     const char *csv;         /* --calls; NULL: none, "-" as for json */
     const char *json;        /* NULL: none; "-": standard output */
     const char *records_out; /* --tune; NULL: none */
