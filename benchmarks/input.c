@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbose_log.h"
+
 void input_print_error(const char *where, const char *text, const scan_error *error)
 {
     /* No more of a long text than fits in a line. */
@@ -48,46 +50,96 @@ bool input_read_text(problem_list *list, const char *where, const char *text)
     return true;
 }
 
-bool input_read_file(problem_list *list, const char *path)
+/* The next network, named after the file. */
+static bool add_network(problem_list *list, const char *path)
 {
-    const bool standard_input = strcmp(path, "-") == 0;
-    FILE *const file = standard_input ? stdin : fopen(path, "r");
-    if (!file) {
-        fprintf(stderr, "convbench: %s: %s\n", path, strerror(errno));
-        return false;
-    }
-    char *line = NULL, where[512];
-    size_t size = 0;
-    bool good = true;
-    for (size_t number = 1; good && getline(&line, &size, file) >= 0; number++) {
-        line[strcspn(line, "#\r\n")] = '\0';
-        snprintf(where, sizeof where, "%s:%zu: ", standard_input ? "standard input" : path, number);
-        good = line[strspn(line, " \t")] == '\0' || input_read_text(list, where, line);
-    }
-    if (good && ferror(file)) {
-        fprintf(stderr, "convbench: %s: %s\n", path, strerror(errno));
-        good = false;
-    }
-    free(line);
-    if (!standard_input)
-        fclose(file);
-    return good;
-}
-
-bool input_read_network(problem_list *list, const char *path)
-{
-    const size_t before = list->count;
     char(*const grown)[NETWORK_NAME_SIZE] = realloc(list->networks, (list->network_count + 1) * sizeof *grown);
     if (!grown)
         return out_of_memory();
     list->networks = grown;
     const char *const slash = strrchr(path, '/'), *const base = slash ? slash + 1 : path;
     snprintf(grown[list->network_count++], sizeof *grown, "%.*s", (int)strcspn(base, "."), base);
-    if (!input_read_file(list, path))
+    return true;
+}
+
+/* Where a file is read: whether it is a log, which the first line with something in it decides, unless it is known. */
+typedef struct reading {
+    problem_list *list;
+    const char *name;
+    size_t line;
+    bool begun, is_log;
+    verbose_log log;
+} reading;
+
+static bool read_line(reading *r, char *line)
+{
+    char where[512];
+    r->line++;
+    if (!r->begun && line[strspn(line, " \t\r\n")] != '\0' && line[strspn(line, " \t")] != '#') {
+        r->begun = true;
+        r->is_log |= verbose_log_starts(line);
+    }
+    if (r->is_log)
+        return verbose_log_add(&r->log, line) || out_of_memory();
+    line[strcspn(line, "#\r\n")] = '\0';
+    snprintf(where, sizeof where, "%s:%zu: ", r->name, r->line);
+    return line[strspn(line, " \t")] == '\0' || input_read_text(r->list, where, line);
+}
+
+static bool keep_log(reading *r)
+{
+    char notes[1024];
+    verbose_log_describe(&r->log, notes, sizeof notes);
+    fprintf(stderr, "convbench: %s: %zu executions of %zu different convolutions\n%s", r->name, r->log.executions,
+            r->log.count, notes);
+    bool good = add_network(r->list, r->name);
+    for (size_t i = 0; i < r->log.count && good; i++) {
+        r->log.problems[i].network = r->list->network_count;
+        good = input_add(r->list, &r->log.problems[i]);
+    }
+    return good;
+}
+
+static bool read_lines(problem_list *list, const char *path, bool is_log)
+{
+    const bool standard_input = strcmp(path, "-") == 0;
+    reading r = {.list = list, .name = standard_input ? "standard input" : path, .is_log = is_log};
+    FILE *const file = standard_input ? stdin : fopen(path, "r");
+    char *line = NULL;
+    size_t size = 0;
+    bool good = file != NULL;
+    while (good && getline(&line, &size, file) >= 0)
+        good = read_line(&r, line);
+    if (!file || (good && ferror(file))) {
+        fprintf(stderr, "convbench: %s: %s\n", r.name, strerror(errno));
+        good = false;
+    }
+    good = good && (!r.is_log || keep_log(&r));
+    verbose_log_free(&r.log);
+    free(line);
+    if (file && !standard_input)
+        fclose(file);
+    return good;
+}
+
+bool input_read_file(problem_list *list, const char *path)
+{
+    return read_lines(list, path, false);
+}
+
+bool input_read_network(problem_list *list, const char *path)
+{
+    const size_t before = list->count;
+    if (!add_network(list, path) || !read_lines(list, path, false))
         return false;
     for (size_t i = before; i < list->count; i++)
         list->problems[i].network = list->network_count;
     return true;
+}
+
+bool input_read_log(problem_list *list, const char *path)
+{
+    return read_lines(list, path, true);
 }
 
 void input_sample(problem_list *list, size_t step)

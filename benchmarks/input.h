@@ -19,10 +19,13 @@ typedef struct problem_list {
 
 /* These append; on false they have said on stderr what is wrong.  `where` goes before the message. */
 bool input_read_text(problem_list *list, const char *where, const char *text);
-/* One problem a line, # begins a comment, - is standard input. */
+/* One problem a line, # begins a comment, - is standard input.  A file whose first line is one of ONEDNN_VERBOSE is a
+ * log (verbose_log.h): it becomes a network, and what is left out of it is said on stderr. */
 bool input_read_file(problem_list *list, const char *path);
 /* The same, and these problems make a network, named after the file. */
 bool input_read_network(problem_list *list, const char *path);
+/* A log of ONEDNN_VERBOSE, in which other lines may stand too, also in front. */
+bool input_read_log(problem_list *list, const char *path);
 bool input_add(problem_list *list, const problem *p);
 
 /* Keeps every step-th problem, beginning with the first. */

@@ -2,6 +2,7 @@
 #include "option_help.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "option_table.h"
 
@@ -34,13 +35,25 @@ static void print_examples(void)
           stdout);
 }
 
+/* As wide as the longest. */
+static int width_of_names(void)
+{
+    int width = 0;
+    for (size_t g = 0; g < OPTION_GROUPS; g++)
+        for (size_t i = 0; i < option_groups[g]->count; i++)
+            if ((int)strlen(option_groups[g]->rows[i].name) > width)
+                width = (int)strlen(option_groups[g]->rows[i].name);
+    return width;
+}
+
 static void print_options(void)
 {
+    const int width = width_of_names();
     for (size_t g = 0; g < OPTION_GROUPS; g++) {
         const option_group *const group = option_groups[g];
         printf("\n%s\n", group->title);
         for (size_t i = 0; i < group->count; i++)
-            printf("  %-11s %-8s %s\n", group->rows[i].name, group->rows[i].value ? group->rows[i].value : "",
+            printf("  %-*s %-8s %s\n", width, group->rows[i].name, group->rows[i].value ? group->rows[i].value : "",
                    group->rows[i].help);
     }
 }

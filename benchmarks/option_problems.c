@@ -45,8 +45,15 @@ static bool read_problems(options *o, scan *s)
     return input_read_file(&o->problems, s->at) || scan_fail(s, s->at, "this list of problems cannot be read");
 }
 
+static bool read_verbose_log(options *o, scan *s)
+{
+    return input_read_log(&o->problems, s->at) || scan_fail(s, s->at, "this log cannot be read");
+}
+
 static const option_row rows[] = {
     {"--file", "FILE", "problems, one a line, # begins a comment; - is standard input", .read = read_problems},
+    {"--verbose-log", "FILE", "each convolution in what a program wrote with ONEDNN_VERBOSE=1, with its count",
+     .read = read_verbose_log},
     {"--suite", "LIST", "the layers of these networks (files of suites/, or paths)", .read = read_suites},
     {"--shapes", "FILE", "comma-separated columns, titles in the first row (see below)", .read = read_shapes},
     {"--layout", "LIST", "run each problem in each of these: nchw, nhwc, nchw-nhwc, nhwc-nchw", .read = read_layouts},

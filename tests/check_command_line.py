@@ -41,6 +41,7 @@ CASES = [
     (['--calls', '1', SMALL], 2, 'at least 2'),
     (['--calls', '10'], 2, 'no problem is given'),
     (['--file', 'no/such/file'], 2, 'no/such/file'),
+    (['--verbose-log', 'no/such/file'], 2, 'no/such/file'),
     (['--suite', 'no_such_suite'], 2, 'suite'),
     (['5x5'], 2, 'A problem is'),
 ]

@@ -20,6 +20,7 @@ TESTED = [
     'benchmarks/shapes.h',
     'benchmarks/statistics.h',
     'benchmarks/summary.h',
+    'benchmarks/verbose_log.h',
 ]
 
 # Who may include what; the first line that fits a file decides.  From the bottom layer to the top one.
