@@ -91,9 +91,14 @@ void emit_tile_begin(writer *w, const spec *s)
 void emit_tile(writer *w, const spec *s)
 {
     static void (*const emitters[])(writer *, const spec *) = {
-        [FAMILY_W] = emit_w_tile,           [FAMILY_K] = emit_k_tile,
-        [FAMILY_D] = emit_d_tile,           [FAMILY_D_ANY] = emit_d_any_tile,
-        [FAMILY_D_NHWC] = emit_d_nhwc_tile, [FAMILY_D_NHWC_ANY] = emit_d_nhwc_any_tile,
+        [FAMILY_W] = emit_w_tile,
+        [FAMILY_K] = emit_k_tile,
+        [FAMILY_D] = emit_d_tile,
+        [FAMILY_D_ANY] = emit_d_any_tile,
+        [FAMILY_D_NHWC] = emit_d_nhwc_tile,
+        [FAMILY_D_NHWC_ANY] = emit_d_nhwc_any_tile,
+        [FAMILY_D_GROUP] = emit_d_nhwc_tile,
+        [FAMILY_D_GROUP_ANY] = emit_d_nhwc_any_tile,
     };
     emitters[s->family](w, s);
 }

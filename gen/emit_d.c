@@ -21,7 +21,11 @@ void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *o
     const int lanes = s->isa->lanes;
     block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
     line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
-    line(w, "const float *in = %s + channel * %d, *bias = tile->bias + channel * %d;", in, lanes, lanes);
+    if (is_grouped(s))
+        line(w, "const float *in = %s + (ptrdiff_t)channel * tile->in_vector;", in);
+    else
+        line(w, "const float *in = %s + channel * %d;", in, lanes);
+    line(w, "const float *bias = tile->bias + channel * %d;", lanes);
     if (lanes == 16)
         line(w, "const float *weights = tile->weights + (ptrdiff_t)channel * tile->weights_skip;");
     else
@@ -29,6 +33,15 @@ void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *o
             w,
             "const float *weights = tile->weights + (ptrdiff_t)(channel / 2) * tile->weights_skip + channel %% 2 * 8;");
     line(w, "float *out = %s + channel * %d;", out, lanes);
+}
+
+void emit_d_lanes(writer *w, const spec *s)
+{
+    const char *name = is_grouped(s) ? "group_lanes" : "lanes", *field = is_grouped(s) ? "load_mask" : "store_mask";
+    if (s->isa->mask_registers)
+        line(w, "const __mmask16 %s = (__mmask16)tile->%s;", name, field);
+    else
+        line(w, "const __m256i %s = lanes_of(tile->%s);", name, field);
 }
 
 void emit_d_activation(writer *w, const spec *s, int count)

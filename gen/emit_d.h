@@ -47,6 +47,11 @@ static inline int centre(const spec *s)
     return s->taps.kernel_width / 2;
 }
 
+static inline bool is_grouped(const spec *s)
+{
+    return families[s->family].grouped;
+}
+
 /* Whether some wanted outputs lack a tap of an NCHW tile, so that its FMAs are masked. */
 bool d_tap_masked(const spec *s, int tap);
 /* Masks, and what stride 2 needs to bring taps in order. */
@@ -60,11 +65,19 @@ void emit_d_tap(writer *w, const spec *s, int row, int tap);
 void emit_d_next_channel(writer *w);
 /* The beginning of a pass of the loop over an NHWC tile's vectors of channels; `in` and `out` are the first one's. */
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out);
+/* Several groups a vector: the load of a permuted input vector; the loop over a group's input channels; all taps of an
+ * input row for the output rows [first, last]. */
+void emit_d_group_load(writer *w, const spec *s, const char *to, const char *from);
+void emit_d_group_begin(writer *w, const spec *s);
+void emit_d_group_end(writer *w, const spec *s);
+void emit_d_group_row(writer *w, const spec *s, int first, int last, int input_columns);
 /* The activation of acc0.. */
 void emit_d_activation(writer *w, const spec *s, int count);
 /* Residual, activation and store of acc0.., one output row behind the other, at `out`; the variants at an edge store
  * `store_mask`. */
 void emit_d_finish(writer *w, const spec *s, int count, const char *out);
+/* The lanes that an NHWC tile stores, and those that it loads. */
+void emit_d_lanes(writer *w, const spec *s);
 /* Functions and macros that D's NCHW tiles use. */
 void emit_d_helpers(writer *w, const isa_row *isa);
 

@@ -133,7 +133,11 @@ static void emit_nhwc_tap(writer *w, const spec *s)
     line(w, "const float *from = tap;");
     for (int p = 0; p < s->tile.columns; p++) {
         block_begin(w, "if ((size_t)(column + %d * tile->column_step) < (size_t)tile->in_width)", p);
-        if (s->isa->mask_registers)
+        if (is_grouped(s)) {
+            line(w, "%s input;", s->isa->vector);
+            emit_d_group_load(w, s, "input", "from");
+            line(w, "acc%d = %s_fmadd_ps(input, weight, acc%d);", p, s->isa->prefix, p);
+        } else if (s->isa->mask_registers)
             line(w, "acc%d = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(lanes, from), weight, acc%d);", p, p);
         else
             line(w, "acc%d = _mm256_fmadd_ps(_mm256_maskload_ps(from, lanes), weight, acc%d);", p, p);
@@ -147,18 +151,19 @@ void emit_d_nhwc_any_tile(writer *w, const spec *s)
 {
     emit_tile_begin(w, s);
     line(w, "const size_t kernel_width = tile->kernel_width;");
-    if (s->isa->mask_registers)
-        line(w, "const __mmask16 lanes = (__mmask16)tile->store_mask;");
-    else
-        line(w, "const __m256i lanes = lanes_of(tile->store_mask);");
+    emit_d_lanes(w, s);
     if (s->tile.columns > 1)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
     emit_d_nhwc_channel(w, s, "tile->in", "tile->out");
     for (int p = 0; p < s->tile.columns; p++)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, p, s->isa->prefix);
+    if (is_grouped(s))
+        emit_d_group_begin(w, s);
     emit_taps_begin(w);
     emit_nhwc_tap(w, s);
     emit_taps_end(w);
+    if (is_grouped(s))
+        emit_d_group_end(w, s);
     emit_d_finish(w, s, s->tile.columns, "out");
     block_end(w);
     block_end(w);

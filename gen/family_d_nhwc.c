@@ -118,7 +118,10 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
     scope_begin(w);
     line(w, "const float *row = in + in_row%d, *taps = weights + kernel_row%d;", index, index);
     block_begin(w, "for (uint32_t n = rows%d; n != 0; n--)", index);
-    emit_row(w, s, first, last);
+    if (is_grouped(s))
+        emit_d_group_row(w, s, first, last, input_columns(s));
+    else
+        emit_row(w, s, first, last);
     line(w, "row += in_row_pitch;");
     line(w, "taps += %d;", s->taps.kernel_width * 16);
     block_end(w);
@@ -131,11 +134,15 @@ static void emit_place(writer *w, const spec *s)
     emit_d_nhwc_channel(w, s, "place", "to");
     for (int i = 0; i < count; i++)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, i, s->isa->prefix);
+    if (is_grouped(s))
+        emit_d_group_begin(w, s);
     emit_rows(w, s, 0, 0, 0);
     if (s->tile.channels == 2) {
         emit_rows(w, s, 1, 0, 1);
         emit_rows(w, s, 2, 1, 1);
     }
+    if (is_grouped(s))
+        emit_d_group_end(w, s);
     emit_d_finish(w, s, s->tile.columns * s->tile.channels, "out");
     block_end(w);
 }
@@ -164,10 +171,7 @@ void emit_d_nhwc_tile(writer *w, const spec *s)
         block_end(w);
     } else {
         line(w, "uint32_t columns = tile->columns;");
-        if (s->isa->mask_registers)
-            line(w, "const __mmask16 lanes = (__mmask16)tile->store_mask;");
-        else
-            line(w, "const __m256i lanes = lanes_of(tile->store_mask);");
+        emit_d_lanes(w, s);
         emit_place(w, s);
     }
     block_end(w);

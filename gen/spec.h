@@ -22,7 +22,16 @@ typedef struct isa_row {
 } isa_row;
 
 /* D has its own emitter for each layout, and for unrolled and looped taps. */
-typedef enum family { FAMILY_W, FAMILY_K, FAMILY_D, FAMILY_D_ANY, FAMILY_D_NHWC, FAMILY_D_NHWC_ANY } family;
+typedef enum family {
+    FAMILY_W,
+    FAMILY_K,
+    FAMILY_D,
+    FAMILY_D_ANY,
+    FAMILY_D_NHWC,
+    FAMILY_D_NHWC_ANY,
+    FAMILY_D_GROUP,
+    FAMILY_D_GROUP_ANY
+} family;
 
 typedef struct family_row {
     const char *file;  /* in names of files and tables */
@@ -30,6 +39,7 @@ typedef struct family_row {
     const char *tile;  /* what a tile's two numbers count */
     char letter;       /* in kernel names */
     bool nhwc;
+    bool grouped; /* several channels a group */
 } family_row;
 
 typedef struct tap_row {

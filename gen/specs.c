@@ -56,15 +56,19 @@ static const tile_row d_nhwc_avx512[] = {{2, 7, true},  {2, 4, false}, {2, 2, fa
                                          {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
 static const tile_row d_nhwc_avx2[] = {{2, 4, true},  {2, 2, false}, {2, 1, false},
                                        {1, 4, false}, {1, 2, false}, {1, 1, false}};
+static const tap_row d_group_taps[] = {{3, 1}, {3, 2}};
+static const tile_row d_group_avx2[] = {{1, 7, true}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
 static const tile_row d_nhwc_any[] = {{1, 6, true}, {1, 2, false}, {1, 1, false}};
 
 const family_row families[] = {
-    [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", 'w', false},
-    [FAMILY_K] = {"k", "CONV2D_FAMILY_K", "(vectors of channels x columns)", 'k', false},
-    [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false},
-    [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false},
-    [FAMILY_D_NHWC] = {"d_nhwc", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true},
-    [FAMILY_D_NHWC_ANY] = {"d_nhwc_any", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true},
+    [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", 'w', false, false},
+    [FAMILY_K] = {"k", "CONV2D_FAMILY_K", "(vectors of channels x columns)", 'k', false, false},
+    [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
+    [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
+    [FAMILY_D_NHWC] = {"d_nhwc", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true, false},
+    [FAMILY_D_NHWC_ANY] = {"d_nhwc_any", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true, false},
+    [FAMILY_D_GROUP] = {"d_group", "CONV2D_FAMILY_D", "(rows x columns)", 'g', true, true},
+    [FAMILY_D_GROUP_ANY] = {"d_group_any", "CONV2D_FAMILY_D", "(rows x columns)", 'g', true, true},
 };
 
 #define ROWS(a) a, sizeof a / sizeof a[0]
@@ -81,6 +85,10 @@ const tile_set tile_sets[] = {
     {FAMILY_D_NHWC, &isa_avx512, ROWS(d_taps), ROWS(d_nhwc_avx512)},
     {FAMILY_D_NHWC_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
     {FAMILY_D_NHWC_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
+    {FAMILY_D_GROUP, &isa_avx2, ROWS(d_group_taps), ROWS(d_group_avx2)},
+    {FAMILY_D_GROUP, &isa_avx512, ROWS(d_group_taps), ROWS(d_nhwc_avx512)},
+    {FAMILY_D_GROUP_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
+    {FAMILY_D_GROUP_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
 };
 const size_t tile_set_count = sizeof tile_sets / sizeof tile_sets[0];
 
@@ -124,7 +132,7 @@ static budget k_budget(const spec *s)
 
 static bool is_looped(const spec *s)
 {
-    return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY;
+    return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY || s->family == FAMILY_D_GROUP_ANY;
 }
 
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
@@ -139,6 +147,9 @@ static budget d_budget(const spec *s)
         b.weights = holds && (s->isa->mask_registers || s->border == INTERIOR) ? 9 : s->isa->embedded_broadcast ? 0 : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
     }
+    if (s->family == FAMILY_D_GROUP)
+        b.weights = s->tile.channels * taps;
+    b.others += families[s->family].grouped; /* the permutation */
     return b;
 }
 
@@ -179,7 +190,7 @@ static bool has_straight_borders(const spec *s)
 
 spec spec_called(spec tile, border border)
 {
-    if (families[tile.family].letter == 'd') {
+    if (tile.family >= FAMILY_D) {
         tile.border = is_looped(&tile) ? EDGE : families[tile.family].nhwc && border != INTERIOR ? BOTH : border;
         return tile;
     }
@@ -201,7 +212,7 @@ bool spec_generated(const spec *s)
         return s->border == EDGE;
     if (s->family == FAMILY_D)
         return s->border != EDGE && (!half || s->isa->mask_registers);
-    if (s->family == FAMILY_D_NHWC)
+    if (families[s->family].nhwc)
         return s->border == INTERIOR || s->border == BOTH;
     if (half)
         return false;

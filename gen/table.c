@@ -76,7 +76,8 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     }
     scope_begin(w);
     line(w, ".name = \"%s\",", name);
-    line(w, ".family = %s, .nhwc = %s,", families[set->family].level, families[set->family].nhwc ? "true" : "false");
+    line(w, ".family = %s, .nhwc = %s, .grouped = %s,", families[set->family].level,
+         families[set->family].nhwc ? "true" : "false", families[set->family].grouped ? "true" : "false");
     line(w, ".isa = %s, .lanes = %d,", set->isa->level, set->isa->lanes);
     line(w, ".kernel_width = %d, .stride_w = %d,", taps->kernel_width, taps->stride);
     line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);

@@ -77,6 +77,12 @@ typedef struct conv2d_tile {
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];
+    /* NHWC, grouped: how far the inputs of a vector of channels are from those of the next; the lane of a group's first
+     * input channel for each output channel, and the lanes that are needed; the weights of an input channel. */
+    ptrdiff_t in_vector;
+    const int32_t *lane_from;
+    uint32_t load_mask;
+    ptrdiff_t weights_channel;
     bool backwards;  /* NHWC: from the last vector of channels to the first */
     uint64_t inside; /* NCHW, bit i: column i from `in` lies inside; looped taps: output i is wanted */
     ptrdiff_t out_row_pitch;
@@ -137,7 +143,8 @@ typedef struct conv2d_kernel {
     const char *name;
     conv2d_family family;
     conv2d_isa isa;
-    bool nhwc; /* D: made for this layout, not for NCHW */
+    bool nhwc;    /* D: lanes along channels */
+    bool grouped; /* D, NHWC: several channels a group */
     uint8_t lanes;
     uint8_t kernel_width;  /* unrolled taps; 0: a loop over any number */
     uint8_t stride_w;      /* 0: any */

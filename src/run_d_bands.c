@@ -4,6 +4,8 @@
  * columns.  The inputs of a band are transposed into the workspace, [row][column][channel]; its outputs rest there
  * until they are transposed back.  Where only one of the tensors is NCHW, the other is read or written in place.
  */
+#include <string.h>
+
 #include "run_d.h"
 
 /* Where the loops stand: the channels of an image from `channel` on. */
@@ -13,15 +15,38 @@ typedef struct d_band {
     d_piece rows, columns;                               /* outputs */
 } d_band;
 
-/* `from` is an array of channels' rows of columns. */
+/* Neighbouring pixels of some channels, one line of the cache each. */
+static void copy_pixels(const d_nhwc_run *run, const float *from, size_t count, float *to)
+{
+    const ptrdiff_t pitch = run->p->in.column;
+    conv2d_tile_store copy = {
+        .tile = from,
+        .tile_pitch = pitch,
+        .channels = run->in_channels,
+        .columns = count,
+        .out = to,
+        .out_pitch = CONV2D_OC_BLOCK,
+        .activation = CONV2D_NONE,
+    };
+    if (run->in_channels == CONV2D_OC_BLOCK)
+        run->kernel->store_nhwc(&copy);
+    else /* the store reads whole vectors */
+        for (size_t i = 0; i < count; i++)
+            memcpy(to + i * CONV2D_OC_BLOCK, from + (ptrdiff_t)i * pitch, run->in_channels * sizeof *to);
+}
+
+/* `from` is an array of channels' rows of columns, or of pixels. */
 static void copy_rows(const d_nhwc_run *run, const float *from, tap_range rows, tap_range columns, float *to)
 {
     const problem *p = run->p;
     const size_t width = columns.end - columns.begin;
-    const bool follow = p->in.row == (ptrdiff_t)width; /* then they are one row */
+    const bool follow = p->in.row == (ptrdiff_t)width * p->in.column; /* then they are one row */
     for (size_t row = rows.begin; row < rows.end; row += follow ? rows.end - rows.begin : 1) {
         const size_t count = follow ? (rows.end - rows.begin) * width : width;
-        run->kernel->transpose(from, p->in.channel, run->in_channels, count, to, CONV2D_OC_BLOCK);
+        if (p->in.channel == 1)
+            copy_pixels(run, from, count, to);
+        else
+            run->kernel->transpose(from, p->in.channel, run->in_channels, count, to, CONV2D_OC_BLOCK);
         from += p->in.row;
         to += width * CONV2D_OC_BLOCK;
     }
@@ -41,9 +66,10 @@ static void set_input(d_nhwc_run *run, const d_band *band, float *copy, pitches 
                       (ptrdiff_t)(band->channel / p->out_channels * p->in_channels) * p->in.channel;
     *from = p->in;
     run->in = in;
-    if (p->in.channel == 1)
+    if (!run->copies)
         return;
-    copy_rows(run, in + (ptrdiff_t)rows.begin * p->in.row + (ptrdiff_t)columns.begin, rows, columns, copy);
+    copy_rows(run, in + (ptrdiff_t)rows.begin * p->in.row + (ptrdiff_t)columns.begin * p->in.column, rows, columns,
+              copy);
     *from = (pitches){.channel = 1, .column = CONV2D_OC_BLOCK};
     from->row = (ptrdiff_t)(columns.end - columns.begin) * from->column;
     run->in = copy - (ptrdiff_t)rows.begin * from->row - (ptrdiff_t)columns.begin * from->column;
@@ -125,7 +151,8 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
     const problem *p = &plan->problem;
     const blocking *b = &plan->blocking;
     d_nhwc_run run = d_nhwc_begin(plan, args);
-    run.whole = p->in.channel != 1 && p->out.channel != 1;
+    run.copies = b->copy_floats != 0;
+    run.whole = run.copies && p->out.channel != 1;
     float *copy = args->workspace + part * b->workspace;
     copy += -((uintptr_t)copy / sizeof *copy) % CONV2D_OC_BLOCK; /* to a cache line */
     const size_t band_rows = max_size(b->band_rows / run.rows.largest, 1);

@@ -33,6 +33,7 @@ static void run_place(d_nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *ed
     const size_t rest = run->whole ? 0 : run->channels % lanes;
     run->tile.channels = whole;
     run->tile.store_mask = (1u << lanes) - 1;
+    run->tile.load_mask = (1u << run->in_lanes) - 1;
     if (whole)
         (inner ? inner : edge)(&run->tile);
     if (!rest)
@@ -40,13 +41,14 @@ static void run_place(d_nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *ed
     conv2d_tile last = run->tile;
     last.channels = 1;
     last.store_mask = (1u << rest) - 1;
+    last.load_mask = (1u << rest / p->out_channels * p->in_channels) - 1;
     last.weights += (ptrdiff_t)(whole * lanes / CONV2D_OC_BLOCK) * run->tile.weights_skip +
                     (ptrdiff_t)(whole * lanes % CONV2D_OC_BLOCK);
     last.bias += whole * lanes;
     for (size_t place = 0; place < run->tile.vectors; place++) {
         const size_t columns = place * run->columns.largest;
         const ptrdiff_t out = (ptrdiff_t)columns * run->to.column + (ptrdiff_t)(whole * lanes);
-        last.in = run->tile.in + (ptrdiff_t)(columns * p->stride_w) * run->from.column + whole * lanes;
+        last.in = run->tile.in + (ptrdiff_t)(columns * p->stride_w) * run->from.column + whole * run->in_lanes;
         last.out = run->tile.out + out;
         last.residual = run->residual ? run->tile.residual + out : NULL;
         edge(&last);
@@ -100,6 +102,7 @@ void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
     const ptrdiff_t top = (ptrdiff_t)(rows.begin * p->stride_h) - (ptrdiff_t)p->pad_top;
     const tap_range valid = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
     const bool looped = run->kernel->kernel_width == 0;
+    const bool fits = run->whole || run->in_lanes == run->lanes; /* else inputs are not whole vectors */
     const size_t skipped = looped ? valid.begin : 0;
     const float *in = run->in + (top + (ptrdiff_t)(skipped * p->dilation_h)) * run->from.row;
     set_rows(run, top, rows.count);
@@ -108,7 +111,7 @@ void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
     for (size_t i = begin; i < end; i += run->tile.vectors) {
         const d_piece columns = d_piece_at(&run->columns, i);
         const conv2d_tile_row *row = tile_of(run->kernel, rows.count, columns.count);
-        const bool inside = !looped && inner(run, columns);
+        const bool inside = fits && !looped && inner(run, columns);
         const ptrdiff_t out = (ptrdiff_t)rows.begin * run->to.row + (ptrdiff_t)columns.begin * run->to.column;
         run->tile.column = (ptrdiff_t)(columns.begin * p->stride_w) - (ptrdiff_t)p->pad_left;
         run->tile.in = in + run->tile.column * run->from.column;
@@ -130,15 +133,20 @@ void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
 d_nhwc_run d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
 {
     const problem *p = &plan->problem;
-    return (d_nhwc_run){
+    const size_t lanes = plan->kernel->lanes;
+    d_nhwc_run run = {
         .p = p,
         .args = args,
         .kernel = plan->kernel,
         .rows = d_spread_rows(plan->kernel, p),
         .columns = spread_columns(plan->kernel, p->out_width),
-        .lanes = plan->kernel->lanes,
+        .lanes = lanes,
+        .in_lanes = lanes / p->out_channels * p->in_channels,
         .tile = common_tile(p),
     };
+    for (size_t lane = 0; lane < lanes; lane++)
+        run.lane_from[lane] = (int32_t)(lane / p->out_channels * p->in_channels);
+    return run;
 }
 
 void d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
@@ -146,6 +154,10 @@ void d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
     const problem *p = run->p;
     run->from = *from;
     run->to = *to;
+    run->tile.lane_from = run->lane_from;
+    run->tile.in_vector = (ptrdiff_t)run->in_lanes;
+    run->tile.in_channels = p->in_channels;
+    run->tile.weights_channel = (ptrdiff_t)(p->kernel_height * p->kernel_width * CONV2D_OC_BLOCK);
     run->tile.weights_skip = (ptrdiff_t)packed_block_size(p);
     run->tile.in_row_pitch = from->row * (ptrdiff_t)p->dilation_h;
     run->tile.tap_pitch = from->column * (ptrdiff_t)p->dilation_w;
@@ -162,7 +174,7 @@ void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t p
     const problem *p = &plan->problem;
     d_nhwc_run run = d_nhwc_begin(plan, args);
     d_nhwc_set_pitches(&run, &p->in, &p->out);
-    run.channels = p->groups;
+    run.channels = p->groups * p->out_channels;
     run.weights = packed_weights(p, args->packed, 0, 0);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);
     const size_t per_image = run.rows.pieces * run.columns.pieces;

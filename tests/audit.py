@@ -116,7 +116,7 @@ def check_promise(tile, loop):
         fmas = sum(map(is_fma, loop))
         layout, taps, _, family, channels, columns, edge = tile.promise.groups()
         # Depthwise NHWC tiles have loops of their own for the input rows that serve one output row only.
-        rows = 1 if layout == 'nhwc' and family == 'd' else int(channels)
+        rows = 1 if layout == 'nhwc' and family in 'dg' else int(channels)
         step = (1 if taps == 'any' else int(taps)) * rows * int(columns)
         if fmas % step and not edge:
             yield next(filter(is_fma, loop)), f'hot loop has {fmas} multiply-adds, no multiple of {step}'

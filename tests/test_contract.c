@@ -296,36 +296,47 @@ ParameterizedTest(conv2d_isa *isa, contract, copied_pixels_have_room)
     }
 }
 
+/* Of a kernel whose lanes are channels: many rows, or long ones; pitches and layouts take turns. */
+static conv_case band_case(const conv2d_kernel_info *info, size_t i)
+{
+    const size_t width = info->kernel_width ? info->kernel_width : 1 + i % 4;
+    conv_case c = {.options = options_for(info->isa), .side = i % 2, .parts = i % 4, .seed = i};
+    conv2d_desc *d = &c.desc;
+    *d = simple_desc(15 + i, i % 4 ? 57 + i : 9, 0, 15 + i, 1 + i % 3, width);
+    d->groups = d->in_channels;
+    if (strstr(info->name, "_g")) { /* several channels a group */
+        const size_t out_channels = (size_t)2 << i % 3;
+        d->in_channels *= 1 + i % out_channels;
+        d->out_channels *= out_channels;
+        d->in_pitch[2] = i % 6 == 3 ? 512 : 0; /* pixels that share sets of the L1 are copied, too */
+    }
+    d->in_layout = i % 3 == 0 ? CONV2D_NHWC : CONV2D_NCHW;
+    d->out_layout = i % 3 == 1 ? CONV2D_NHWC : CONV2D_NCHW;
+    d->stride_h = d->stride_w = info->stride_w ? info->stride_w : 1 + i % 4;
+    d->dilation_h = d->dilation_w = info->kernel_width ? 1 : 1 + i % 2;
+    d->pad_left = d->pad_right = width / 2;
+    d->pad_top = d->pad_bottom = i % 2;
+    d->in_width = input_for(i % 4 ? 90 : 1400, width, d->stride_w, d->dilation_w, 2 * d->pad_left);
+    d->activation = i % 5 ? CONV2D_NONE : CONV2D_SILU;
+    d->residual = i % 4 == 2 ? residual_in_place : NULL;
+    c.options.kernel = info->name;
+    return c;
+}
+
 ParameterizedTestParameters(contract, bands_have_room)
 {
     return each_isa();
 }
 
-/* Depthwise tensors that are NCHW pass through the workspace in bands of rows and, of long rows, columns. */
+/* The tensors of depthwise kernels that are NCHW pass through the workspace in bands of rows and, of long rows,
+ * columns. */
 ParameterizedTest(conv2d_isa *isa, contract, bands_have_room)
 {
     conv2d_kernel_info info;
     require_isa(*isa);
     for (size_t index = 0; conv2d_kernel_at(index, &info); index++)
         for (size_t i = 0; info.isa == *isa && strstr(info.name, "_nhwc_") && i < 12; i++) {
-            const size_t width = info.kernel_width ? info.kernel_width : 1 + i % 4;
-            conv_case c = {.desc = simple_desc(15 + i, 6 + i, 0, 15 + i, 1 + i % 3, width), .side = i % 2, .seed = i};
-            c.desc.groups = c.desc.in_channels;
-            c.desc.in_layout = i % 3 == 0 ? CONV2D_NHWC : CONV2D_NCHW;
-            c.desc.out_layout = i % 3 == 1 ? CONV2D_NHWC : CONV2D_NCHW;
-            c.desc.stride_h = c.desc.stride_w = info.stride_w ? info.stride_w : 1 + i % 4;
-            c.desc.dilation_h = c.desc.dilation_w = info.kernel_width ? 1 : 1 + i % 2;
-            c.desc.pad_left = c.desc.pad_right = width / 2;
-            c.desc.pad_top = c.desc.pad_bottom = i % 2;
-            /* Many rows, or long ones. */
-            c.desc.in_width =
-                input_for(i % 4 ? 90 : 1400, width, c.desc.stride_w, c.desc.dilation_w, width - width % 2);
-            c.desc.in_height = i % 4 ? 57 + i : 3 + c.desc.kernel_height * 2;
-            c.desc.activation = i % 5 ? CONV2D_NONE : CONV2D_SILU;
-            c.desc.residual = i % 4 == 2 ? residual_in_place : NULL;
-            c.options = options_for(*isa);
-            c.options.kernel = info.name;
-            c.parts = i % 4;
+            const conv_case c = band_case(&info, i);
             check_case(&c);
         }
 }

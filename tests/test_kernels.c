@@ -55,6 +55,11 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
     const bool nhwc = strstr(info->name, "_nhwc_");
     d->groups = d->in_channels = channels;
     d->out_channels = nhwc ? channels : channels * multiplier;
+    if (strstr(info->name, "_g")) {
+        const size_t out_channels = multiplier % 2 ? 2 : multiplier % 4 ? 4 : multiplier % 8 ? 8 : info->lanes;
+        d->in_channels *= 1 + channels % out_channels;
+        d->out_channels *= out_channels;
+    }
     d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
     if (info->kernel_width) {
         if (!nhwc || d->kernel_height == 2)

@@ -55,7 +55,14 @@ static const choice choices[] = {
     /* Outputs that no cache holds: W fetches them ahead. */
     {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"3x224x224 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
-    /* Few channels a group: W would copy rows that hardly any output shares. */
+    /* Few channels a group: several groups a vector, of NCHW through the workspace. */
+    {"128x56x56 128x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
+    {"128x56x56 128x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},
+    {"64x64x64 64x3x3 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
+    {"32x56x56 64x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
+    {"96x56x56 3x3 p1 g96 nchw-nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
+    {"96x56x56 3x3 p1 g96 nhwc-nchw", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_d2x4"},
+    /* W would copy rows that hardly any output shares. */
     {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx2_k1x12"},
     /* 8 lanes must promise more than 16. */
     {"128x14x14 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
