@@ -33,6 +33,7 @@ RULES = [
     ('gen/*', ['gen/*']),
     ('benchmarks/*', ['include/*', 'benchmarks/*']),
     ('stress/*', ['include/*', 'stress/*', 'benchmarks/oracle.h', 'benchmarks/problem.h']),
+    ('integrations/*', ['include/*', 'integrations/*', 'benchmarks/sample.h', 'benchmarks/values.h']),
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
     ('tests/test_counter*.c', ['tests/*', 'benchmarks/counter*.h']),

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which nodes become one: a convolution with elementwise nodes that follow it.  A group must have one result, and no
+ * path may leave it and come back, or the graph with the group as one node would have a cycle; groups that were made
+ * before count as one node in that.
+ */
+#include "claim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+
+enum { NO_GROUP = -1, MAX_GROUP = MAX_STEPS + 4 };
+
+typedef struct claimer {
+    const ort_api *api;
+    const ort_ep_api *ep_api;
+    const ort_logger *logger;
+    ort_support *support;
+    graph graph;
+    int *group; /* of each node: the number of its group, or NO_GROUP */
+    int *next;  /* the next node of the same group, in a ring */
+    int *stack;
+    char *visited;
+    int groups; /* made so far; the one that grows has this number */
+} claimer;
+
+/* The members of the group that grows, in the order they came. */
+typedef struct members {
+    int nodes[MAX_GROUP];
+    size_t count;
+} members;
+
+static bool is_member(const members *m, int node)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->nodes[i] == node)
+            return true;
+    return false;
+}
+
+static void visit(claimer *c, int node, size_t *depth)
+{
+    if (node == NO_NODE || c->visited[node])
+        return;
+    c->visited[node] = 1;
+    c->stack[(*depth)++] = node;
+}
+
+/* Whether a node outside the group needs a result of it, directly or not. */
+static bool depends_on(claimer *c, int node, const members *m)
+{
+    size_t depth = 0;
+    memset(c->visited, 0, c->graph.count);
+    visit(c, node, &depth);
+    while (depth > 0) {
+        const int current = c->stack[--depth];
+        if (is_member(m, current))
+            return true;
+        if (c->group[current] != NO_GROUP)
+            visit(c, c->next[current], &depth);
+        for (size_t i = 0; i < c->graph.nodes[current].input_count; i++)
+            visit(c, c->graph.nodes[current].inputs[i].producer, &depth);
+    }
+    return false;
+}
+
+static bool reads_group(const claimer *c, int node, const members *m)
+{
+    for (size_t i = 0; i < c->graph.nodes[node].input_count; i++)
+        if (is_member(m, c->graph.nodes[node].inputs[i].producer))
+            return true;
+    return false;
+}
+
+static bool stays_acyclic(claimer *c, int node, const members *m)
+{
+    for (size_t i = 0; i < c->graph.nodes[node].input_count; i++) {
+        const int producer = c->graph.nodes[node].inputs[i].producer;
+        if (producer != NO_NODE && !is_member(m, producer) && depends_on(c, producer, m))
+            return false;
+    }
+    return true;
+}
+
+/* Nodes outside read from one member only, and that is the last one. */
+static bool has_one_result(const claimer *c, const members *m)
+{
+    size_t visible = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        bool outside = c->graph.nodes[m->nodes[i]].outputs[0].is_output;
+        for (size_t node = (size_t)m->nodes[i] + 1; node < c->graph.count && !outside; node++)
+            for (size_t k = 0; k < c->graph.nodes[node].input_count && !is_member(m, (int)node); k++)
+                outside = outside || c->graph.nodes[node].inputs[k].producer == m->nodes[i];
+        visible += outside;
+        if (outside && i + 1 < m->count)
+            return false;
+    }
+    return visible <= 1;
+}
+
+/* Adds what can follow; keeps the longest group with one result. */
+static void grow(claimer *c, members *m)
+{
+    program current;
+    size_t kept = m->count;
+    program_begin(&current, c->api, &c->graph.nodes[m->nodes[0]]);
+    for (int node = m->nodes[0] + 1; node < (int)c->graph.count && m->count < MAX_GROUP; node++) {
+        if (c->group[node] != NO_GROUP || !reads_group(c, node, m))
+            continue;
+        program extended = current;
+        if (!program_extend(&extended, c->api, &c->graph.nodes[node]) || !stays_acyclic(c, node, m))
+            continue;
+        current = extended;
+        m->nodes[m->count++] = node;
+        if (has_one_result(c, m))
+            kept = m->count;
+    }
+    m->count = kept;
+}
+
+static ort_status *fuse(claimer *c, const members *m)
+{
+    const ort_fusion fusion = {ORT_VERSION, true};
+    const ort_node *handles[MAX_GROUP];
+    for (size_t i = 0; i < m->count; i++) {
+        handles[i] = c->graph.nodes[m->nodes[i]].handle;
+        c->group[m->nodes[i]] = c->groups;
+        c->next[m->nodes[i]] = m->nodes[(i + 1) % m->count];
+    }
+    c->groups++;
+    return c->ep_api->fuse(c->support, handles, m->count, &fusion);
+}
+
+static void say(const claimer *c, int severity, const char *message)
+{
+    c->api->release_status(c->api->log(c->logger, severity, message, "claim.c", __LINE__, "claim_nodes"));
+}
+
+static void say_refusal(const claimer *c, const graph_node *node, const char *refusal)
+{
+    char text[256];
+    snprintf(text, sizeof text, "conv2d leaves %s \"%s\" to others: %s", node->type, node->name, refusal);
+    say(c, ORT_LOG_INFO, text);
+}
+
+static ort_status *claim_all(claimer *c, claim_count *count)
+{
+    ort_status *status = NULL;
+    for (size_t node = 0; !status && node < c->graph.count; node++) {
+        if (!is_convolution(&c->graph.nodes[node]))
+            continue;
+        program trial;
+        const char *refusal = program_begin(&trial, c->api, &c->graph.nodes[node]);
+        count->convolutions++;
+        if (refusal) {
+            say_refusal(c, &c->graph.nodes[node], refusal);
+            continue;
+        }
+        members m = {.nodes = {(int)node}, .count = 1};
+        grow(c, &m);
+        count->claimed++;
+        count->fused += m.count - 1;
+        status = fuse(c, &m);
+    }
+    return status;
+}
+
+ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_logger *logger, const ort_graph *whole,
+                        ort_support *support, claim_count *count)
+{
+    claimer c = {.api = api, .ep_api = ep_api, .logger = logger, .support = support};
+    *count = (claim_count){0};
+    ort_status *status = graph_read(api, whole, &c.graph);
+    const size_t nodes = c.graph.count;
+    c.group = malloc((nodes + 1) * sizeof *c.group);
+    c.next = malloc((nodes + 1) * sizeof *c.next);
+    c.stack = malloc((nodes + 1) * sizeof *c.stack);
+    c.visited = malloc(nodes + 1);
+    if (!status && !(c.group && c.next && c.stack && c.visited))
+        status = api->create_status(ORT_FAIL, "out of memory");
+    for (size_t i = 0; !status && i < nodes; i++)
+        c.group[i] = NO_GROUP;
+    if (!status)
+        status = claim_all(&c, count);
+    if (!status && count->convolutions) {
+        char text[128];
+        snprintf(text, sizeof text, "conv2d runs %zu of %zu convolutions, and %zu nodes behind them", count->claimed,
+                 count->convolutions, count->fused);
+        say(&c, ORT_LOG_INFO, text);
+    }
+    free(c.group);
+    free(c.next);
+    free(c.stack);
+    free(c.visited);
+    graph_release(&c.graph);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CONV2D_ORT_CONV_ATTRIBUTES_H
+#define CONV2D_ORT_CONV_ATTRIBUTES_H
+
+#include <conv2d.h>
+
+#include "graph.h"
+
+typedef enum auto_pad { PAD_EXPLICIT, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID } auto_pad;
+
+/* The attributes of a Conv node with one or two spatial dimensions; one is taken as a height of 1. */
+typedef struct conv_attributes {
+    size_t rank;      /* of the tensors: 3 or 4 */
+    size_t kernel[2]; /* 0: as the weights say */
+    size_t strides[2], dilations[2], groups;
+    size_t pads[4]; /* top, left, bottom, right */
+    auto_pad auto_pad;
+} conv_attributes;
+
+/* NULL, or why the node is left to the runtime. */
+const char *conv_attributes_read(const ort_api *api, const graph_node *node, conv_attributes *result);
+
+/* The descriptor for input and weights of these (four) dimensions; NULL, or what does not fit. */
+const char *conv_attributes_describe(const conv_attributes *attributes, const size_t in[4], const size_t weights[4],
+                                     conv2d_desc *desc);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "expression.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "elementwise.h"
+
+/* Of so many elements that the values of all steps fit an L1 of 32 KiB. */
+enum { BLOCK = 256 };
+
+/* A value within the current block. */
+typedef struct block_value {
+    const float *at;
+    size_t element; /* 0: one value for all of the block */
+} block_value;
+
+bool step_is_unary(step_kind kind)
+{
+    return kind >= STEP_RELU;
+}
+
+/* Planes follow each other without a gap and no operand changes from one to the next only: one long plane. */
+static expression_shape flattened(const expression_shape *shape)
+{
+    expression_shape flat = *shape;
+    for (size_t i = 0; i < MAX_OPERANDS; i++) {
+        const operand_view *view = &shape->views[i];
+        const bool whole = view->element == 1 && (view->channel == shape->plane || shape->channels == 1) &&
+                           (view->image == shape->channels * shape->plane || shape->images == 1);
+        if (!whole && (view->element || view->channel || view->image))
+            return *shape;
+        flat.views[i] = (operand_view){0, 0, view->element};
+    }
+    flat.plane = shape->images * shape->channels * shape->plane;
+    flat.images = flat.channels = 1;
+    return flat;
+}
+
+static size_t blocks_of(const expression_shape *shape)
+{
+    return shape->plane / BLOCK + (shape->plane % BLOCK != 0);
+}
+
+size_t expression_units(const expression_shape *shape)
+{
+    const expression_shape flat = flattened(shape);
+    return flat.images * flat.channels * blocks_of(&flat);
+}
+
+/* The value of a step in the block: a single one if its operands are. */
+static void evaluate_block(const evaluation *e, elementwise_fn *apply, block_value *values, float *out, size_t count)
+{
+    float buffers[MAX_STEPS][BLOCK];
+    const expression *x = e->expression;
+    for (size_t i = e->first_step; i < x->step_count; i++) {
+        const expression_step *step = &x->steps[i];
+        const block_value left = values[step->left],
+                          right = values[step_is_unary(step->kind) ? step->left : step->right];
+        const size_t element = left.element | right.element;
+        const bool last = i + 1 == x->step_count && left.at != out && right.at != out;
+        float *to = last && element ? out : buffers[i];
+        apply(step, to, left.at, left.element, right.at, right.element, element ? count : 1);
+        values[MAX_OPERANDS + i] = (block_value){to, element};
+    }
+    const block_value result = values[x->step_count ? MAX_OPERANDS + x->step_count - 1 : e->base];
+    if (result.element && result.at != out)
+        memcpy(out, result.at, count * sizeof *out);
+    for (size_t i = 0; !result.element && i < count; i++)
+        out[i] = *result.at;
+}
+
+void expression_evaluate(const evaluation *e, size_t part, size_t parts)
+{
+    static _Atomic(elementwise_fn *) chosen;
+    elementwise_fn *apply = atomic_load_explicit(&chosen, memory_order_relaxed);
+    if (!apply)
+        atomic_store_explicit(&chosen, apply = elementwise_choose(), memory_order_relaxed);
+
+    const expression_shape shape = flattened(e->shape);
+    const size_t blocks = blocks_of(&shape), units = shape.images * shape.channels * blocks;
+    const size_t begin = units / parts * part + units % parts * part / parts;
+    const size_t end = units / parts * (part + 1) + units % parts * (part + 1) / parts;
+    for (size_t unit = begin; unit < end; unit++) {
+        const size_t plane = unit / blocks, at = unit % blocks * BLOCK;
+        const size_t image = plane / shape.channels, channel = plane % shape.channels;
+        block_value values[MAX_OPERANDS + MAX_STEPS];
+        for (size_t i = 0; i < MAX_OPERANDS; i++) {
+            const operand_view *view = &shape.views[i];
+            const size_t offset = image * view->image + channel * view->channel + at * view->element;
+            values[i] = (block_value){e->operands[i] ? e->operands[i] + offset : NULL, view->element};
+        }
+        values[e->base] = values[0];
+        const size_t left = shape.plane - at;
+        evaluate_block(e, apply, values, e->out + plane * shape.plane + at, left < BLOCK ? left : BLOCK);
+    }
+}
