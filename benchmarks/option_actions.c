@@ -2,10 +2,12 @@
 /* What convbench can do instead of measuring: a row with the function that does it. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "calls.h"
 #include "chains.h"
 #include "explain.h"
+#include "hash.h"
 #include "option_help.h"
 #include "option_table.h"
 #include "overhead.h"
@@ -31,6 +33,17 @@ static bool read_chains(options *o, scan *s)
 static bool read_records_out(options *o, scan *s)
 {
     return option_read_path(&o->records_out, s);
+}
+
+/* 16 digits, as --hash prints them. */
+static bool read_hash(options *o, scan *s)
+{
+    char *end = NULL;
+    if (!*s->at)
+        return true;
+    o->expected_hash = strtoull(s->at, &end, 16);
+    return (strspn(s->at, "0123456789abcdef") == 16 && *end == '\0') ||
+           scan_fail(s, s->at, "a hash has 16 digits of 0 to 9 and a to f");
 }
 
 static int run_list(options *asked)
@@ -59,6 +72,9 @@ static const option_row rows[] = {
     {"--chains", "CHAIN",
      "time a chain, such as '8x9x9 3x3 + 16x1x1' or '... + max2', or a file or suite of them, fused and not",
      .read = read_chains, .action = {chains_run}},
+    {"--hash", "[=HASH]",
+     "a hash of all outputs, for each ISA, layout and number of parts (--threads); fail unless equal",
+     .read = read_hash, .is_optional = true, .action = {hash_run, .needs_problems = true}},
     {"--overhead", NULL, "time planning, packing, a call of no work and the hand-off to threads",
      .action = {overhead_run}},
     {"--list", NULL, "print the kernels of this build", .action = {run_list}},

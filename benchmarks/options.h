@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "input.h"
 #include "records.h"
@@ -40,6 +41,7 @@ struct options {
     const char *chains;      /* --chains */
     size_t calls;            /* --calls */
     const char *counters;    /* --counters: what to count; "" is the usual */
+    uint64_t expected_hash;  /* --hash; 0: none */
     const char *csv;         /* --calls; NULL: none, "-" as for json */
     const char *json;        /* NULL: none; "-": standard output */
     const char *records_out; /* --tune; NULL: none */

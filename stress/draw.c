@@ -25,6 +25,14 @@ size_t choose_between(choices *c, size_t first, size_t last)
     return first + choose_below(c, last - first + 1);
 }
 
+size_t kernels_here(conv2d_kernel_info *kernels, size_t most)
+{
+    size_t count = 0;
+    for (size_t i = 0; count < most && conv2d_kernel_at(i, &kernels[count]); i++)
+        count += kernels[count].isa <= conv2d_cpu_isa();
+    return count;
+}
+
 /* Mostly small, sometimes up to the limit: sizes where tiles end are as likely as sizes within them. */
 static size_t any_size(choices *c, size_t limit)
 {
@@ -222,4 +230,16 @@ void draw_blocking(choices *c, conv_case *test, conv2d_record *record)
     test->options.kernel = NULL;
     test->options.records = record;
     test->options.record_count = 1;
+}
+
+conv_case draw_any(choices *c, const conv2d_kernel_info *kernels, size_t count, double most_work, conv2d_record *record,
+                   size_t *kernel)
+{
+    *kernel = choose_below(c, count);
+    conv_case test = draw_case(c, kernels[*kernel].isa, most_work);
+    if (count == 1 || choose_below(c, 4))
+        draw_towards(c, &test, &kernels[*kernel], most_work);
+    if (test.options.kernel && choose_below(c, 4) == 0)
+        draw_blocking(c, &test, record);
+    return test;
 }

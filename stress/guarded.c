@@ -80,15 +80,14 @@ static size_t floats_after(const guarded *g)
     return room < CANARY_FLOATS ? room : CANARY_FLOATS;
 }
 
-/* With AddressSanitizer, reads of the room between the data and the pages fail too. */
-static void forbid_room(const guarded *g, bool forbidden)
+/* With AddressSanitizer, reads of the canaries fail too. */
+static void forbid_canaries(const guarded *g, bool forbidden)
 {
-    const char *const first = g->map + page_size(), *const end = first + g->bytes;
-    const char *const data = (const char *)g->data, *const behind = (const char *)(g->data + g->count);
-    ASAN_UNPOISON_MEMORY_REGION(first, (size_t)(end - first));
+    const float *const before = g->data - floats_before(g), *const behind = g->data + g->count;
+    ASAN_UNPOISON_MEMORY_REGION(before, (g->count + floats_before(g) + floats_after(g)) * sizeof *before);
     if (forbidden) {
-        ASAN_POISON_MEMORY_REGION(first, (size_t)(data - first));
-        ASAN_POISON_MEMORY_REGION(behind, (size_t)(end - behind));
+        ASAN_POISON_MEMORY_REGION(before, floats_before(g) * sizeof *before);
+        ASAN_POISON_MEMORY_REGION(behind, floats_after(g) * sizeof *behind);
     }
 }
 
@@ -97,7 +96,7 @@ float *guarded_place(guarded *g, size_t count, guard_side side, size_t offset)
     const size_t page = page_size(), need = (count + CANARY_FLOATS) * sizeof(float);
     if (g->bytes < need) {
         if (g->map) {
-            ASAN_UNPOISON_MEMORY_REGION(g->map, g->bytes + 2 * page);
+            forbid_canaries(g, false);
             munmap(g->map, g->bytes + 2 * page);
         }
         g->bytes = (need + page - 1) / page * page;
@@ -105,16 +104,19 @@ float *guarded_place(guarded *g, size_t count, guard_side side, size_t offset)
         if (map == MAP_FAILED)
             case_failed("mmap of %zu bytes", g->bytes + 2 * page);
         g->map = map;
+        g->data = NULL;
         g->protection = PROT_NONE;
     }
+    if (g->data)
+        forbid_canaries(g, false);
     guarded_protect(g, PROT_READ | PROT_WRITE);
     float *first = (float *)(void *)(g->map + page), *end = first + g->bytes / sizeof(float);
     g->data = side == GUARD_LEFT ? first + offset : end - offset - count;
     g->count = count;
-    forbid_room(g, false);
+    forbid_canaries(g, false);
     fill_canary(g->data - floats_before(g), floats_before(g));
     fill_canary(g->data + count, floats_after(g));
-    forbid_room(g, true);
+    forbid_canaries(g, true);
     return g->data;
 }
 
@@ -129,9 +131,9 @@ bool guarded_intact(const guarded *g)
 {
     float alive[CANARY_FLOATS];
     fill_canary(alive, CANARY_FLOATS);
-    forbid_room(g, false);
+    forbid_canaries(g, false);
     const bool intact = memcmp(g->data - floats_before(g), alive, floats_before(g) * sizeof(float)) == 0 &&
                         memcmp(g->data + g->count, alive, floats_after(g) * sizeof(float)) == 0;
-    forbid_room(g, true);
+    forbid_canaries(g, true);
     return intact;
 }

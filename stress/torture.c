@@ -85,13 +85,7 @@ static conv_case make_case(torture *t, uint64_t number, conv2d_record *record, s
 {
     choices from = choices_of(&t->asked, number);
     const bool large = choose_below(&from, LARGE_ONE_IN) == 0;
-    const double work = large ? LARGE_WORK : t->asked.work;
-    *kernel = choose_below(&from, t->kernel_count);
-    conv_case c = draw_case(&from, t->kernels[*kernel].isa, work);
-    if (t->asked.kernel || choose_below(&from, 4))
-        draw_towards(&from, &c, &t->kernels[*kernel], work);
-    if (c.options.kernel && choose_below(&from, 4) == 0)
-        draw_blocking(&from, &c, record);
+    conv_case c = draw_any(&from, t->kernels, t->kernel_count, large ? LARGE_WORK : t->asked.work, record, kernel);
     c.unprotected = choose_below(&from, PROTECTED_ONE_IN) > 0;
     if (large)
         c.pool = t->pools[choose_below(&from, POOLS)];
@@ -131,13 +125,14 @@ static void report(const torture *t, double seconds)
     fflush(stdout);
 }
 
+/* Those that were asked for. */
 static void find_kernels(torture *t)
 {
-    conv2d_kernel_info info;
-    for (size_t i = 0; t->kernel_count < MOST_KERNELS && conv2d_kernel_at(i, &info); i++)
-        if (info.isa <= conv2d_cpu_isa() && (t->asked.isa == CONV2D_ISA_ANY || t->asked.isa == info.isa) &&
-            (!t->asked.kernel || strcmp(t->asked.kernel, info.name) == 0))
-            t->kernels[t->kernel_count++] = info;
+    const size_t count = kernels_here(t->kernels, MOST_KERNELS);
+    for (size_t i = 0; i < count; i++)
+        if ((t->asked.isa == CONV2D_ISA_ANY || t->asked.isa == t->kernels[i].isa) &&
+            (!t->asked.kernel || strcmp(t->asked.kernel, t->kernels[i].name) == 0))
+            t->kernels[t->kernel_count++] = t->kernels[i];
 }
 
 static void run_all(torture *t)

@@ -143,6 +143,63 @@ Test(api, products_that_wrap)
     assert_refused(&d, NULL, CONV2D_OVERFLOW, "output");
 }
 
+static void assert_accepted(const conv2d_desc *d, const char *word)
+{
+    conv2d_plan plan;
+    const conv2d_status status = conv2d_plan_init(&plan, d, NULL);
+    cr_assert_eq(status, CONV2D_OK, "%s: %s", word, explanation(&plan));
+}
+
+/* PTRDIFF_MAX bytes are good, one element more is not, though no product wraps. */
+Test(api, the_largest_tensors)
+{
+    const size_t most = (size_t)PTRDIFF_MAX / sizeof(float);
+    conv2d_desc d = good();
+    d.batch = 2;
+    d.in_pitch[0] = d.out_pitch[0] = most / 2;
+    assert_accepted(&d, "pitches");
+    d.in_pitch[0]++;
+    assert_refused(&d, NULL, CONV2D_OVERFLOW, "input");
+    d.in_pitch[0]--;
+    d.out_pitch[0]++;
+    assert_refused(&d, NULL, CONV2D_OVERFLOW, "output");
+    if (sizeof(size_t) < 8)
+        return;
+    const size_t side = (size_t)1 << 20;
+    d = simple_desc(1, side, side, 1, 1, 1);
+    d.batch = most / side / side;
+    assert_accepted(&d, "dense tensors");
+    d.batch++;
+    assert_refused(&d, NULL, CONV2D_OVERFLOW, "input");
+    /* Packed, 16 channels and the room for a vector behind them take 32 times the taps, and their bias. */
+    d = simple_desc(((size_t)1 << 30) - 1, 1, 1, 16, (size_t)1 << 13, (size_t)1 << 13);
+    d.pad_top = d.pad_left = (size_t)1 << 13;
+    assert_accepted(&d, "weights");
+    d.in_channels++;
+    assert_refused(&d, NULL, CONV2D_OVERFLOW, "weights");
+}
+
+/* Along an axis, 2^31 - 1 with padding, and as much for the dilated kernel. */
+Test(api, the_largest_extents)
+{
+    const size_t most = INT32_MAX;
+    conv2d_desc d = simple_desc(1, most - 1, 1, 1, 1, 1);
+    d.pad_top = 1;
+    assert_accepted(&d, "padding above");
+    d.pad_bottom = 1;
+    assert_refused(&d, NULL, CONV2D_OVERFLOW, "in_height");
+    d = simple_desc(1, 1, most - 1, 1, 1, 1);
+    d.pad_right = 1;
+    assert_accepted(&d, "padding on the right");
+    d.pad_left = 1;
+    assert_refused(&d, NULL, CONV2D_OVERFLOW, "in_width");
+    d = simple_desc(1, most, 1, 1, 2, 1);
+    d.dilation_h = most - 1;
+    assert_accepted(&d, "dilation");
+    d.dilation_h++;
+    assert_refused(&d, NULL, CONV2D_OVERFLOW, "in_height");
+}
+
 Test(api, bad_enums_and_pointers)
 {
     static const int values[] = {2, 99, -1};
@@ -248,8 +305,10 @@ Test(api, run_arguments)
     conv2d_plan plan;
     conv2d_desc d = good();
     cr_assert_eq(conv2d_plan_init(&plan, &d, NULL), CONV2D_OK);
-    const conv2d_args args = {.in = in, .packed = packed, .out = out, .residual = in, .workspace = packed};
+    conv2d_args args = {.in = in, .packed = packed, .out = out, .residual = in, .workspace = packed};
     cr_assert_eq(conv2d_run(&plan, &args), CONV2D_INVALID);
+    args.residual = NULL; /* or every part is refused */
+    cr_assert_eq(conv2d_run_part(&plan, &args, 0, 0), CONV2D_INVALID);
     cr_assert_eq(conv2d_run_part(&plan, &args, 1, 1), CONV2D_INVALID);
     cr_assert_eq(conv2d_run_part(&plan, &args, 5, 3), CONV2D_INVALID);
     cr_assert_eq(conv2d_run_part(&plan, &args, SIZE_MAX, SIZE_MAX), CONV2D_INVALID);

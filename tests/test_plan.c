@@ -273,6 +273,28 @@ Test(plan, extreme_descriptors)
 }
 
 /* Strided kernels may copy the input: a copy too large to address must be refused, its size must not wrap around. */
+/* As many parts as can be addressed, and one more. */
+Test(plan, workspaces_of_many_parts)
+{
+    conv2d_desc d = simple_desc(5, 9, 31, 3, 3, 3);
+    d.stride_h = d.stride_w = 2;
+    conv2d_kernel_info info;
+    size_t tried = 0;
+    for (size_t i = 0; conv2d_kernel_at(i, &info); i++) {
+        conv2d_options options = options_for(info.isa);
+        conv2d_plan plan;
+        options.kernel = info.name;
+        if (conv2d_plan_init(&plan, &d, &options) != CONV2D_OK || conv2d_workspace_size(&plan, 1) == 0)
+            continue;
+        const size_t each = conv2d_workspace_size(&plan, 1), most = SIZE_MAX / each;
+        cr_assert_eq(conv2d_workspace_size(&plan, most), most * each, "%s", info.name);
+        cr_assert_eq(conv2d_workspace_size(&plan, most + 1), SIZE_MAX, "%s", info.name);
+        cr_assert_eq(conv2d_workspace_size(&plan, SIZE_MAX), SIZE_MAX, "%s", info.name);
+        tried++;
+    }
+    cr_assert(tried > 0 || conv2d_cpu_isa() == CONV2D_ISA_SCALAR);
+}
+
 Test(plan, workspace_sizes_do_not_wrap)
 {
     conv2d_kernel_info info;

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Plants defects in a copy of the sources, one at a time, builds it, and looks whether the tests notice.
+
+usage: mutate.py SOURCE_DIR [--scratch DIRECTORY] [--only TEXT] [--list]
+The defects are in table.py.  Each names the tests that should see it; if they do not, all others are tried.  Exit code
+1 if any defect was missed.  It takes an hour or two; ccache shortens it to what a defect touches."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from table import MUTANTS  # noqa: E402
+
+ALL_TESTS = ['api', 'plan', 'variants', 'bounds', 'random', 'contract', 'properties', 'pool', 'modes', 'large', 'tune',
+             'records', 'select', 'chain', 'chain_api', 'activations', 'kernels']
+BUILD_SECONDS, TEST_SECONDS = 3000, 300
+
+
+class Tree:
+    """A copy of the sources with a build directory."""
+
+    def __init__(self, source, scratch):
+        self.source, self.root, self.build = source, scratch / 'source', scratch / 'source' / 'build'
+        if not self.build.exists():
+            shutil.rmtree(self.root, ignore_errors=True)
+            shutil.copytree(source, self.root, ignore=shutil.ignore_patterns('.git', 'build*', '__pycache__'))
+            self.run(['meson', 'setup', str(self.build), str(self.root), '-Dpeers=disabled'], BUILD_SECONDS)
+
+    def run(self, command, seconds):
+        """(whether it succeeded, what it said last); running out of time is a failure."""
+        environment = dict(os.environ, MALLOC_PERTURB_='85')
+        with subprocess.Popen(command, cwd=self.root, env=environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors='replace', start_new_session=True) as process:
+            try:
+                said = process.communicate(timeout=seconds)[0]
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, 9)  # Criterion runs each test in a process of its own
+                process.communicate()
+                return False, f'no end after {seconds} s'
+        return process.returncode == 0, said
+
+    def restore(self, name):
+        """The file as it is in the original."""
+        shutil.copy(self.source / name, self.root / name)
+
+    def plant(self, name, before, after):
+        text = (self.source / name).read_text()
+        if text.count(before) != 1:
+            raise SystemExit(f'table.py is out of date: {name} has {text.count(before)} times\n{before}')
+        (self.root / name).write_text(text.replace(before, after))
+
+    def ask(self, tests):
+        """The first test that fails, or None."""
+        good, said = self.run(['ninja', '-C', str(self.build)] + [f'tests/test_{test}' for test in tests],
+                              BUILD_SECONDS)
+        if not good:
+            errors = [line for line in said.splitlines() if 'error' in line]
+            raise SystemExit('it does not build:\n' + '\n'.join(errors[:5] or said.splitlines()[-5:]))
+        for test in tests:
+            if not self.run([str(self.build / 'tests' / f'test_{test}'), '--jobs', '1'], TEST_SECONDS)[0]:
+                return test
+        return None
+
+
+def examine(tree, mutant):
+    name, file, before, after, tests = mutant
+    tests = tests.split()
+    tree.plant(file, before, after)
+    try:
+        return tree.ask(tests) or tree.ask([test for test in ALL_TESTS if test not in tests])
+    finally:
+        tree.restore(file)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('source', type=Path)
+    parser.add_argument('--scratch', type=Path, help='where to build (default: build-mutants in the sources)')
+    parser.add_argument('--only', default='', help='defects whose name or file has this text')
+    parser.add_argument('--list', action='store_true', help='print the table')
+    options = parser.parse_args()
+    chosen = [mutant for mutant in MUTANTS if options.only in mutant[0] or options.only in mutant[1]]
+    if options.list:
+        print('\n'.join(f'{file}: {name}' for name, file, *_ in chosen))
+        return 0
+    source = options.source.resolve()
+    tree = Tree(source, (options.scratch or source / 'build-mutants').resolve())
+    for file in {mutant[1] for mutant in MUTANTS}:
+        tree.restore(file)
+    seen_by = tree.ask(ALL_TESTS[:5])
+    if seen_by:
+        raise SystemExit(f'test_{seen_by} fails without any defect')
+    missed = 0
+    for mutant in chosen:
+        start = time.monotonic()
+        test = examine(tree, mutant)
+        missed += test is None
+        print(f'{"caught by " + test if test else "MISSED":22} {time.monotonic() - start:5.0f} s  '
+              f'{mutant[1]}: {mutant[0]}', flush=True)
+    print(f'{len(chosen)} defects, {missed} missed')
+    return 1 if missed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
