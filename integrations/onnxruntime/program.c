@@ -154,7 +154,7 @@ static const char *begin_fused(program *p, const ort_api *api, const graph_node 
 const char *program_begin(program *p, const ort_api *api, const graph_node *node)
 {
     *p = (program){.operand_count = 1, .node_count = 1};
-    const char *refusal = conv_attributes_read(api, node, &p->conv);
+    const char *refusal = conv_node_read(api, node, &p->conv);
     if (refusal)
         return refusal;
     p->in = source_of(&node->inputs[0]);

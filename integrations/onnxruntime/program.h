@@ -6,7 +6,7 @@
 #ifndef CONV2D_ORT_PROGRAM_H
 #define CONV2D_ORT_PROGRAM_H
 
-#include "conv_attributes.h"
+#include "conv_node.h"
 #include "expression.h"
 #include "graph.h"
 
