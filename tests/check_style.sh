@@ -60,11 +60,13 @@ check_words() {
     grep -nE '(^|[^:"])//' $c_files /dev/null | sed 's/$/: comment in C++ style/'
 }
 
+# In one process: to start it takes ten times as long as to read a file.
+# shellcheck disable=SC2046,SC2086
 check_format() {
-    for file in $c_files; do
-        case $file in tests/golden/*) continue ;; esac
-        clang-format --dry-run -Werror "$file" 2>/dev/null || echo "$file: not as clang-format would have it"
-    done
+    clang-format --dry-run -Werror $(split "$c_files" | grep -v '^tests/golden/') 2>&1 |
+        awk -F: '!/error: / { next }
+            !/clang-formatted/ { print }
+            /clang-formatted/ && !seen[$1]++ { print $1 ": not as clang-format would have it" }'
 }
 
 check_scripts() {
