@@ -34,6 +34,23 @@ bool input_add(problem_list *list, const problem *p)
     return true;
 }
 
+/* But for how often they occur.  The parser sets a problem's bytes to 0 first, also those between its fields. */
+static bool same_problem(const problem *a, const problem *b)
+{
+    return memcmp(&a->desc, &b->desc, sizeof a->desc) == 0 && a->with_bias == b->with_bias &&
+           a->with_residual == b->with_residual && a->in_place == b->in_place;
+}
+
+bool input_count(problem_list *list, size_t first, const problem *p)
+{
+    for (size_t i = first; i < list->count; i++)
+        if (same_problem(&list->problems[i], p)) {
+            list->problems[i].count += p->count;
+            return true;
+        }
+    return input_add(list, p);
+}
+
 bool input_read_text(problem_list *list, const char *where, const char *text)
 {
     scan_error error;
@@ -50,8 +67,7 @@ bool input_read_text(problem_list *list, const char *where, const char *text)
     return true;
 }
 
-/* The next network, named after the file. */
-static bool add_network(problem_list *list, const char *path)
+bool input_add_network(problem_list *list, const char *path)
 {
     char(*const grown)[NETWORK_NAME_SIZE] = realloc(list->networks, (list->network_count + 1) * sizeof *grown);
     if (!grown)
@@ -92,7 +108,7 @@ static bool keep_log(reading *r)
     verbose_log_describe(&r->log, notes, sizeof notes);
     fprintf(stderr, "convbench: %s: %zu executions of %zu different convolutions\n%s", r->name, r->log.executions,
             r->log.count, notes);
-    bool good = add_network(r->list, r->name);
+    bool good = input_add_network(r->list, r->name);
     for (size_t i = 0; i < r->log.count && good; i++) {
         r->log.problems[i].network = r->list->network_count;
         good = input_add(r->list, &r->log.problems[i]);
@@ -130,7 +146,7 @@ bool input_read_file(problem_list *list, const char *path)
 bool input_read_network(problem_list *list, const char *path)
 {
     const size_t before = list->count;
-    if (!add_network(list, path) || !read_lines(list, path, false))
+    if (!input_add_network(list, path) || !read_lines(list, path, false))
         return false;
     for (size_t i = before; i < list->count; i++)
         list->problems[i].network = list->network_count;

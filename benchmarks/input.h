@@ -27,6 +27,10 @@ bool input_read_network(problem_list *list, const char *path);
 /* A log of ONEDNN_VERBOSE, in which other lines may stand too, also in front. */
 bool input_read_log(problem_list *list, const char *path);
 bool input_add(problem_list *list, const problem *p);
+/* One that is already there, from problem number `first` on, is counted once more instead. */
+bool input_count(problem_list *list, size_t first, const problem *p);
+/* The next network, named after the file, without any problems yet. */
+bool input_add_network(problem_list *list, const char *path);
 
 /* Keeps every step-th problem, beginning with the first. */
 void input_sample(problem_list *list, size_t step);

@@ -97,7 +97,8 @@ bool options_read(options *o, int argument_count, char **arguments)
             good = read_option(o, &argument);
         else
             end += snprintf(end, size - (size_t)(end - words), "%s%s", end > words ? " " : "", *argument);
-    good = good && (end == words || input_read_text(&o->problems, "", words)) && check_together(o);
+    good = good && (end == words || input_read_text(&o->problems, "", words)) &&
+           model_read_all(&o->models, &o->problems) && check_together(o);
     free(words);
     input_sample(&o->problems, o->sample);
     if (good && o->layout_count)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "input.h"
+#include "model.h"
 #include "records.h"
 
 enum { MOST_LAYOUTS = 4, MOST_THREAD_COUNTS = 16, MOST_ISAS = 8, MOST_THREADS = 1024, MOST_ROUNDS = 100 };
@@ -26,6 +27,7 @@ typedef struct action {
 struct options {
     action action;
     problem_list problems;
+    model_list models; /* whose problems options_read appends */
     conv2d_isa isas[MOST_ISAS];
     size_t isa_count;
     size_t threads[MOST_THREAD_COUNTS];
