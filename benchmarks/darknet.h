@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Darknet's network descriptions (.cfg): the convolutions in them, with the sizes that follow from the layers before. */
+/* Darknet's network descriptions (.cfg): the convolutions in them, of sizes that follow from the layers before. */
 #ifndef CONVBENCH_DARKNET_H
 #define CONVBENCH_DARKNET_H
 

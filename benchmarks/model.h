@@ -47,8 +47,8 @@ void model_note(model_notes *notes, const char *format, ...) __attribute__((form
  * is wrong is noted and left out. */
 bool model_add_problem(problem_list *list, size_t first, const char *text, const char *where, model_notes *notes);
 
-/* "convbench: NAME: 53 convolutions, 23 of them different", then the notes; the problems from `first` on get the network
- * that is named after the file. */
+/* "convbench: NAME: 53 convolutions, 23 of them different", then the notes; the problems from `first` on get the
+ * network that is named after the file. */
 bool model_finish(problem_list *list, size_t first, const char *path, const model_notes *notes);
 
 #endif

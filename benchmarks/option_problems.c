@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "darknet.h"
+#include "onnx.h"
 #include "option_table.h"
 #include "shapes.h"
 #include "suites.h"
@@ -51,12 +52,22 @@ static bool read_verbose_log(options *o, scan *s)
     return input_read_log(&o->problems, s->at) || scan_fail(s, s->at, "this log cannot be read");
 }
 
-static bool read_cfg(options *o, scan *s)
+static bool read_model(options *o, scan *s, model_reader *read)
 {
     const char *path;
     if (!option_read_path(&path, s))
         return false;
-    return model_add(&o->models, darknet_read, path) || scan_fail(s, s->at, "at most %d models", MOST_MODELS);
+    return model_add(&o->models, read, path) || scan_fail(s, s->at, "at most %d models", MOST_MODELS);
+}
+
+static bool read_cfg(options *o, scan *s)
+{
+    return read_model(o, s, darknet_read);
+}
+
+static bool read_onnx(options *o, scan *s)
+{
+    return read_model(o, s, onnx_read);
 }
 
 static bool read_input(options *o, scan *s)
@@ -68,8 +79,10 @@ static const option_row rows[] = {
     {"--file", "FILE", "problems, one a line, # begins a comment; - is standard input", .read = read_problems},
     {"--verbose-log", "FILE", "each convolution in what a program wrote with ONEDNN_VERBOSE=1, with its count",
      .read = read_verbose_log},
+    {"--onnx", "FILE", "the Conv nodes of an ONNX model", .read = read_onnx},
     {"--cfg", "FILE", "the convolutional layers of one of darknet's network descriptions", .read = read_cfg},
-    {"--input", "SIZE", "the input of --cfg, CxHxW or NxCxHxW, instead of what the file says", .read = read_input},
+    {"--input", "SIZE", "the input of --onnx and --cfg, CxHxW or NxCxHxW, instead of what the file says",
+     .read = read_input},
     {"--suite", "LIST", "the layers of these networks (files of suites/, or paths)", .read = read_suites},
     {"--shapes", "FILE", "comma-separated columns, titles in the first row (see below)", .read = read_shapes},
     {"--layout", "LIST", "run each problem in each of these: nchw, nhwc, nchw-nhwc, nhwc-nchw", .read = read_layouts},

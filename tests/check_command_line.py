@@ -42,6 +42,9 @@ CASES = [
     (['--calls', '10'], 2, 'no problem is given'),
     (['--file', 'no/such/file'], 2, 'no/such/file'),
     (['--verbose-log', 'no/such/file'], 2, 'no/such/file'),
+    (['--onnx', 'no/such/file'], 2, 'no/such/file'),
+    (['--cfg', 'no/such/file'], 2, 'no/such/file'),
+    (['--input', '3x5', SMALL], 2, 'CxHxW'),
     (['--suite', 'no_such_suite'], 2, 'suite'),
     (['5x5'], 2, 'A problem is'),
 ]

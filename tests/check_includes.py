@@ -11,8 +11,10 @@ from pathlib import Path
 # What of convbench the tests use.
 TESTED = [
     'benchmarks/chain_problem.h',
+    'benchmarks/darknet.h',
     'benchmarks/input.h',
     'benchmarks/json_value.h',
+    'benchmarks/onnx.h',
     'benchmarks/oracle.h',
     'benchmarks/problem.h',
     'benchmarks/ratio.h',
