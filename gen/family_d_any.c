@@ -5,12 +5,12 @@
  */
 #include "emit_d.h"
 
-static void emit_taps_begin(writer *w)
+static void emit_taps_begin(writer *w, const char *first_column)
 {
     line(w, "const float *row = in, *weight_row = weights;");
     block_begin(w, "for (size_t kernel_row = tile->kernel_rows; kernel_row != 0; kernel_row--)");
     line(w, "const float *tap = row;");
-    line(w, "ptrdiff_t column = tile->column;");
+    line(w, "ptrdiff_t column = %s;", first_column);
     block_begin(w, "for (size_t s = kernel_width; s != 0; s--)");
 }
 
@@ -118,7 +118,7 @@ void emit_d_any_tile(writer *w, const spec *s)
     block_begin(w, "for (size_t channel = tile->channels; channel != 0; channel--)");
     for (int v = 0; v < s->tile.columns; v++)
         line(w, "%s acc%d = %s_set1_ps(*bias);", s->isa->vector, v, s->isa->prefix);
-    emit_taps_begin(w);
+    emit_taps_begin(w, "tile->column");
     emit_nchw_tap(w, s);
     emit_taps_end(w);
     emit_nchw_finish(w, s);
@@ -127,45 +127,93 @@ void emit_d_any_tile(writer *w, const spec *s)
     blank(w);
 }
 
-static void emit_nhwc_tap(writer *w, const spec *s)
+static void emit_nhwc_fma(writer *w, const spec *s, int p)
 {
-    line(w, "const %s weight = %s_loadu_ps(weight_row);", s->isa->vector, s->isa->prefix);
+    const char *prefix = s->isa->prefix;
+    if (is_grouped(s)) {
+        line(w, "%s input;", s->isa->vector);
+        emit_d_group_load(w, s, "input", "from");
+        line(w, "acc%d = %s_fmadd_ps(input, weight, acc%d);", p, prefix, p);
+    } else if (s->border == INTERIOR)
+        line(w, "acc%d = %s_fmadd_ps(%s_loadu_ps(from), weight, acc%d);", p, prefix, prefix, p);
+    else if (s->isa->mask_registers)
+        line(w, "acc%d = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(lanes, from), weight, acc%d);", p, p);
+    else
+        line(w, "acc%d = _mm256_fmadd_ps(_mm256_maskload_ps(from, lanes), weight, acc%d);", p, p);
+}
+
+/* The FMAs of all outputs, those at an edge guarded. */
+static void emit_nhwc_outputs(writer *w, const spec *s, bool guarded)
+{
     line(w, "const float *from = tap;");
     for (int p = 0; p < s->tile.columns; p++) {
-        block_begin(w, "if ((size_t)(column + %d * tile->column_step) < (size_t)tile->in_width)", p);
-        if (is_grouped(s)) {
-            line(w, "%s input;", s->isa->vector);
-            emit_d_group_load(w, s, "input", "from");
-            line(w, "acc%d = %s_fmadd_ps(input, weight, acc%d);", p, s->isa->prefix, p);
-        } else if (s->isa->mask_registers)
-            line(w, "acc%d = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(lanes, from), weight, acc%d);", p, p);
+        if (guarded)
+            block_begin(w, "if ((size_t)(column + %d * column_step) < in_width)", p);
         else
-            line(w, "acc%d = _mm256_fmadd_ps(_mm256_maskload_ps(from, lanes), weight, acc%d);", p, p);
+            scope_begin(w);
+        emit_nhwc_fma(w, s, p);
         block_end(w);
-        if (p + 1 < s->tile.columns)
-            line(w, "from += tile->pixel_pitch;");
+        if (p + 1 < s->tile.columns) {
+            line(w, "from += pixel_pitch;");
+            line(w, "OPAQUE(from);");
+        }
     }
 }
 
-void emit_d_nhwc_any_tile(writer *w, const spec *s)
+/* Taps that all outputs of the tile have need no tests. */
+static void emit_nhwc_tap(writer *w, const spec *s)
 {
-    emit_tile_begin(w, s);
-    line(w, "const size_t kernel_width = tile->kernel_width;");
-    emit_d_lanes(w, s);
-    if (s->tile.columns > 1)
-        line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
-    emit_d_nhwc_channel(w, s, "tile->in", "tile->out");
+    line(w, "const %s weight = %s_loadu_ps(weight_row);", s->isa->vector, s->isa->prefix);
+    if (s->border == INTERIOR) {
+        block_begin(w, "if (column >= 0 && column + last_column < (ptrdiff_t)in_width)");
+        emit_nhwc_outputs(w, s, false);
+        line(w, "PIN(acc0); /* clang 14 otherwise shares the last FMA of both ways */");
+        block_else(w);
+        emit_nhwc_outputs(w, s, true);
+        block_end(w);
+    } else {
+        emit_nhwc_outputs(w, s, true);
+    }
+}
+
+static void emit_nhwc_place(writer *w, const spec *s)
+{
+    emit_d_nhwc_channel(w, s, "place", "to");
     for (int p = 0; p < s->tile.columns; p++)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, p, s->isa->prefix);
     if (is_grouped(s))
         emit_d_group_begin(w, s);
-    emit_taps_begin(w);
+    emit_taps_begin(w, "first_column");
     emit_nhwc_tap(w, s);
     emit_taps_end(w);
     if (is_grouped(s))
         emit_d_group_end(w, s);
     emit_d_finish(w, s, s->tile.columns, "out");
     block_end(w);
+}
+
+void emit_d_nhwc_any_tile(writer *w, const spec *s)
+{
+    emit_tile_begin(w, s);
+    line(w, "const size_t kernel_width = tile->kernel_width, in_width = (size_t)tile->in_width;");
+    line(w, "const float *place = tile->in;");
+    line(w, "float *to = tile->out;");
+    line(w, "ptrdiff_t first_column = tile->column;");
+    if (s->tile.columns > 1)
+        line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch, pixel_pitch = tile->pixel_pitch;");
+    line(w, "const ptrdiff_t column_step = tile->column_step;");
+    if (s->border != INTERIOR) {
+        emit_d_lanes(w, s);
+        emit_nhwc_place(w, s);
+    } else {
+        line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
+        block_begin(w, "for (size_t vector = tile->vectors; vector != 0; vector--)");
+        emit_nhwc_place(w, s);
+        line(w, "place += %d * tile->pixel_pitch;", s->tile.columns);
+        line(w, "to += %d * tile->out_column_pitch;", s->tile.columns);
+        line(w, "first_column += %d * column_step;", s->tile.columns);
+        block_end(w);
+    }
     block_end(w);
     blank(w);
 }

@@ -58,7 +58,8 @@ static const tile_row d_nhwc_avx2[] = {{2, 4, true},  {2, 2, false}, {2, 1, fals
                                        {1, 4, false}, {1, 2, false}, {1, 1, false}};
 static const tap_row d_group_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_group_avx2[] = {{1, 7, true}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
-static const tile_row d_nhwc_any[] = {{1, 6, true}, {1, 2, false}, {1, 1, false}};
+static const tile_row d_nhwc_any_avx512[] = {{1, 14, true}, {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
+static const tile_row d_nhwc_any_avx2[] = {{1, 7, true}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
 
 const family_row families[] = {
     [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", 'w', false, false},
@@ -83,12 +84,12 @@ const tile_set tile_sets[] = {
     {FAMILY_D_ANY, &isa_avx512, ROWS(d_any_taps), ROWS(d_any)},
     {FAMILY_D_NHWC, &isa_avx2, ROWS(d_taps), ROWS(d_nhwc_avx2)},
     {FAMILY_D_NHWC, &isa_avx512, ROWS(d_taps), ROWS(d_nhwc_avx512)},
-    {FAMILY_D_NHWC_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
-    {FAMILY_D_NHWC_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
+    {FAMILY_D_NHWC_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx2)},
+    {FAMILY_D_NHWC_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx512)},
     {FAMILY_D_GROUP, &isa_avx2, ROWS(d_group_taps), ROWS(d_group_avx2)},
     {FAMILY_D_GROUP, &isa_avx512, ROWS(d_group_taps), ROWS(d_nhwc_avx512)},
-    {FAMILY_D_GROUP_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
-    {FAMILY_D_GROUP_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any)},
+    {FAMILY_D_GROUP_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx2)},
+    {FAMILY_D_GROUP_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx512)},
 };
 const size_t tile_set_count = sizeof tile_sets / sizeof tile_sets[0];
 
@@ -191,7 +192,8 @@ static bool has_straight_borders(const spec *s)
 spec spec_called(spec tile, border border)
 {
     if (tile.family >= FAMILY_D) {
-        tile.border = is_looped(&tile) ? EDGE : families[tile.family].nhwc && border != INTERIOR ? BOTH : border;
+        const bool nhwc = families[tile.family].nhwc, inner = border == INTERIOR;
+        tile.border = is_looped(&tile) ? (nhwc && inner ? INTERIOR : EDGE) : nhwc && !inner ? BOTH : border;
         return tile;
     }
     /* The others have no variants for half vectors. */
@@ -209,7 +211,7 @@ bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == BOTH_HALF;
     if (is_looped(s))
-        return s->border == EDGE;
+        return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
     if (s->family == FAMILY_D)
         return s->border != EDGE && (!half || s->isa->mask_registers);
     if (families[s->family].nhwc)

@@ -219,7 +219,8 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Bursts of 28 lines in two halves of 32 channels (3x224x224 64x3x3 1.1-1.4 times AVX2's time). */
     const double burst = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 ? memory_cycles(p, 8) : 0;
     /* Of the lines of NHWC pixels a group needs but a part. */
-    const double scattered = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16 ? 1.35 : 1;
+    const bool part_lines = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16;
+    const double scattered = !part_lines ? 1 : p->stride_w == 1 ? 1.35 : 2;
     return (per_tap * taps * wide * scattered + ends * (double)p->out_height) * (double)p->out_width / (double)columns +
            burst + k_fetch_cycles(p);
 }
@@ -244,7 +245,9 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
     const double fma = kernel->lanes == 16 && !conv2d_cpu()->two_wide_fmas ? 1 : 0.5;
     const bool gathers = kernel->kernel_width == 0 && !kernel->nhwc && p->stride_w != 1;
     const double slow = kernel->lanes == 16 ? 1.1 : 1.6, strided = p->stride_w == 1 ? 1 : 1.4;
-    const double looped = gathers ? 2.0 * kernel->lanes : kernel->kernel_width ? 1 : 2.5;
+    /* Masks for each tap, or tests of columns that cost less. */
+    const double masks = kernel->nhwc ? 1.4 : gathers ? 2.0 * kernel->lanes : kernel->lanes == 16 ? 3.2 : 5;
+    const double looped = kernel->kernel_width ? 1 : masks;
     const double shared = p->stride_h == p->stride_w || kernel->kernel_width == 0 ? 1 : 1.5; /* else a row a tile */
     const double taps = shared * valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
     if (kernel->nhwc) {

@@ -51,6 +51,7 @@ static void run_place(d_nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *ed
         last.in = run->tile.in + (ptrdiff_t)(columns * p->stride_w) * run->from.column + whole * run->in_lanes;
         last.out = run->tile.out + out;
         last.residual = run->residual ? run->tile.residual + out : NULL;
+        last.column = run->tile.column + (ptrdiff_t)(columns * p->stride_w);
         edge(&last);
     }
 }
@@ -111,7 +112,7 @@ void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
     for (size_t i = begin; i < end; i += run->tile.vectors) {
         const d_piece columns = d_piece_at(&run->columns, i);
         const conv2d_tile_row *row = tile_of(run->kernel, rows.count, columns.count);
-        const bool inside = fits && !looped && inner(run, columns);
+        const bool inside = fits && (looped || inner(run, columns));
         const ptrdiff_t out = (ptrdiff_t)rows.begin * run->to.row + (ptrdiff_t)columns.begin * run->to.column;
         run->tile.column = (ptrdiff_t)(columns.begin * p->stride_w) - (ptrdiff_t)p->pad_left;
         run->tile.in = in + run->tile.column * run->from.column;
@@ -122,7 +123,7 @@ void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
         run->tile.columns = d_inside(run->tile.column, p->in_width);
         run->tile.vectors = 1;
         for (size_t next = i + 1; inside && next < end && next < run->columns.full; next++) {
-            if (!inner(run, d_piece_at(&run->columns, next)))
+            if (!looped && !inner(run, d_piece_at(&run->columns, next)))
                 break;
             run->tile.vectors++;
         }

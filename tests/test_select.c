@@ -49,8 +49,12 @@ static const choice choices[] = {
     {"64x112x112 3x3 s2 p1 g64", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_d7x1"},
     {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw7_s1__avx512_d2x7"},
     {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
-    {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_d1x4"},
-    {"96x56x56 3x3 s3 p1 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x6"},
+    {"96x56x56 3x3 s3 p1 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
+    /* What NCHW has no unrolled tiles for runs along channels, transposed; but not a few taps. */
+    {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kwany_sany__avx512_d1x14"},
+    {"128x56x56 31x31 p15 g128", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
+    {"96x56x56 4x4 s4 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kwany_sany__avx512_d1x14"},
+    {"96x56x56 1x3 p0,0,1,1 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_d1x4"},
     {"1x128x128 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
     /* Outputs that no cache holds: W fetches them ahead. */
     {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
@@ -58,6 +62,7 @@ static const choice choices[] = {
     /* Few channels a group: several groups a vector, of NCHW through the workspace. */
     {"128x56x56 128x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"128x56x56 128x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},
+    {"256x56x56 256x3x3 s2 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s2__avx2_g1x7"},
     {"64x64x64 64x3x3 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
     {"32x56x56 64x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"96x56x56 3x3 p1 g96 nchw-nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
