@@ -16,7 +16,7 @@ static bool is_standard(const char *path)
 
 static bool complain(const char *path, const char *what, const char *why)
 {
-    fprintf(stderr, "convbench: %s cannot be %s: %s\n", path, what, why);
+    fprintf(stderr, "convbench: %s cannot be %s: %s\n", *path ? path : "a file without a name", what, why);
     return false;
 }
 
@@ -64,6 +64,10 @@ typedef struct target {
 
 static bool find_target(const char *path, target *t)
 {
+    if (!*path) {
+        errno = ENOENT;
+        return false;
+    }
     struct stat found;
     const bool exists = stat(path, &found) == 0;
     t->temporary[0] = '\0';

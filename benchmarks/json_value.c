@@ -3,10 +3,11 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "utf8.h"
 
 /* A value while the array of all of them may still move: links are places in it, 0 is none (root is nobody's next). */
 typedef struct node {
@@ -138,31 +139,16 @@ static bool read_escape(parser *p, char **out)
     return true;
 }
 
-/* Copies one character of several bytes: shortest form, no surrogates, nothing above U+10FFFF. */
+/* Copies one character of several bytes. */
 static bool copy_utf8(parser *p, char **out)
 {
-    static const struct {
-        unsigned char first, last, low, high; /* of the first byte; of the second */
-        int tails;
-    } forms[] = {{0xc2, 0xdf, 0x80, 0xbf, 1}, {0xe0, 0xe0, 0xa0, 0xbf, 2}, {0xe1, 0xec, 0x80, 0xbf, 2},
-                 {0xed, 0xed, 0x80, 0x9f, 2}, {0xee, 0xef, 0x80, 0xbf, 2}, {0xf0, 0xf0, 0x90, 0xbf, 3},
-                 {0xf1, 0xf3, 0x80, 0xbf, 3}, {0xf4, 0xf4, 0x80, 0x8f, 3}};
-    const unsigned char *const bytes = (const unsigned char *)p->at;
-    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
-        const int tails = forms[i].tails;
-        if (bytes[0] < forms[i].first || bytes[0] > forms[i].last || p->end - p->at <= tails)
-            continue;
-        bool good = bytes[1] >= forms[i].low && bytes[1] <= forms[i].high;
-        for (int t = 2; t <= tails; t++)
-            good = good && (bytes[t] & 0xc0) == 0x80;
-        if (!good)
-            break;
-        memmove(*out, p->at, (size_t)tails + 1);
-        *out += tails + 1;
-        p->at += tails + 1;
-        return true;
-    }
-    return fail(p, "byte 0x%02x: this is no UTF-8", bytes[0]);
+    const size_t length = utf8_length(p->at, (size_t)(p->end - p->at));
+    if (length == 0)
+        return fail(p, "byte 0x%02x: this is no UTF-8", (unsigned)(unsigned char)*p->at);
+    memmove(*out, p->at, length);
+    *out += length;
+    p->at += length;
+    return true;
 }
 
 /* In place: no escape is shorter than what it means. */

@@ -61,6 +61,10 @@ static bool check_together(const options *o)
         wrong = "--peers compares times: --verify, --kernels and --fresh do not go with it";
     else if (o->rounds > 1 && (!o->time || o->peers || o->action.run != session_run))
         wrong = "--rounds spreads times over several rounds: --verify, --peers and other questions have none";
+    else if ((o->html || o->svg) && o->action.run != session_run)
+        wrong = "--html and --svg draw times of problems: other questions have no plots";
+    else if (o->svg && !o->time)
+        wrong = "--svg draws times, and --verify measures none";
     else if (o->records_out && o->action.run != tune_run)
         wrong = "--records keeps what --tune finds (--use reads them)";
     else if (o->csv && o->action.run != calls_run)

@@ -46,6 +46,7 @@ struct options {
     uint64_t expected_hash;  /* --hash; 0: none */
     const char *csv;         /* --calls; NULL: none, "-" as for json */
     const char *json;        /* NULL: none; "-": standard output */
+    const char *html, *svg;  /* likewise; svg perhaps with the name of a plot and a colon before */
     const char *records_out; /* --tune; NULL: none */
     record_list records;     /* for the library to choose by */
 };

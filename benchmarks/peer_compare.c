@@ -8,6 +8,7 @@
 #include "peer_find.h"
 #include "peer_report.h"
 #include "peers/wire.h"
+#include "reports.h"
 
 /* A peer that takes a hundred times as long as expected shall not take the whole day. */
 static const double PATIENCE_IN_BUDGETS = 20;
@@ -152,7 +153,8 @@ static bool compare_all(stage *g, size_t threads, conv2d_isa isa, const report *
                             .kernel = conv2d_kernel_name(&g->ours.plan),
                             .threads = threads,
                             .isa = isa,
-                            .flops = g->load.valid_flops};
+                            .flops = g->load.valid_flops,
+                            .bytes = g->load.read_bytes + g->load.write_bytes};
             snprintf(row.title, sizeof row.title, "%s:%s", p->name, mode);
             compare(g, p, mode, &row);
             if (!add_row(all, &row))
@@ -266,8 +268,9 @@ bool peers_compare(const options *asked, const report *r, const char (*names)[PR
                 good &= compare_problem(asked, p, names[p], asked->threads[t], asked->isas[i], r, &peers, &all);
             peer_report_summary(r, &(peer_rows){.rows = all.rows + before.count, .count = all.count - before.count});
         }
-    if (asked->json && peers.count)
-        good &= peer_json_write(asked->json, r, &peers, &all);
+    const results none = {.count = 0};
+    const figure_source source = {.report = r, .results = &none, .peers = &all};
+    good = (peers.count == 0 || reports_write(asked, &source, &peers)) && good;
     peer_list_free(&peers);
     free(all.rows);
     return good;

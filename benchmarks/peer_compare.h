@@ -9,7 +9,7 @@
 
 enum { PEER_ROUNDS = 5, PEER_TITLE_SIZE = PEER_NAME_SIZE + 32, PEER_NOTE_SIZE = 200 };
 
-typedef enum peer_outcome { PEER_RIGHT, PEER_WRONG, PEER_UNCHECKED, PEER_NOT_RUN } peer_outcome;
+typedef enum peer_outcome { PEER_RIGHT, PEER_WRONG, PEER_UNCHECKED, PEER_NOT_RUN, PEER_OUTCOMES } peer_outcome;
 
 /* One side of a comparison. */
 typedef struct peer_side {
@@ -27,6 +27,7 @@ typedef struct peer_row {
     char title[PEER_TITLE_SIZE]; /* NAME:MODE */
     char note[PEER_NOTE_SIZE];   /* what the peer ran, or why it did not */
     double flops;                /* taps inside the input, times two */
+    double bytes;                /* of the tensors, as in struct measurement */
     peer_outcome outcome;        /* unless PEER_NOT_RUN, what follows is valid */
     size_t rounds;
     peer_side ours, theirs;

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "file.h"
 #include "machine.h"
 #include "peer_compare.h"
 #include "report.h"
+#include "reports.h"
 
 enum { MESSAGE_SIZE = 8192, ROWS_WORTH_A_SUMMARY = 4 };
 
@@ -230,12 +230,11 @@ static bool prepare_machine(session *s)
 static void prepare_report(session *s)
 {
     const options *const asked = s->asked;
-    const bool stdout_taken = asked->json && strcmp(asked->json, "-") == 0;
     report *const r = &s->report;
     const time_t began = time(NULL);
     strftime(r->date, sizeof r->date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&began));
     r->problems = &asked->problems;
-    r->file = stdout_taken ? stderr : stdout;
+    r->file = reports_take_output(asked) ? stderr : stdout;
     r->speedup = asked->threads[0] == 1 && asked->threads[asked->thread_count - 1] > 1;
     r->machine = s->machine;
     r->machine_count = asked->time ? asked->thread_count : 0;
@@ -260,8 +259,9 @@ static void run_all(session *s)
     if (s->asked->summary || (s->results.count >= ROWS_WORTH_A_SUMMARY && !s->asked->every_kernel))
         report_summary(&s->report, &s->results);
     report_noise(&s->report, &s->results);
-    if (s->asked->json && !json_write(s->asked->json, &s->report, &s->results))
-        s->failed = true;
+    const peer_rows no_peers = {.count = 0};
+    const figure_source source = {.report = &s->report, .results = &s->results, .peers = &no_peers};
+    s->failed |= !reports_write(s->asked, &source, NULL);
 }
 
 int session_run(options *asked)
@@ -270,8 +270,7 @@ int session_run(options *asked)
     const size_t cache = machine_cache_bytes(3) ? machine_cache_bytes(3) : USUAL_CACHE;
     session s = {.asked = asked, .fresh_bytes = asked->fresh ? 2 * cache : 0};
     int code = EXIT_WRONG_ARGUMENT;
-    if (options_drop_missing_isas(asked) && (!asked->json || file_can_write(asked->json)) && prepare_problems(&s) &&
-        prepare_machine(&s)) {
+    if (options_drop_missing_isas(asked) && reports_can_write(asked) && prepare_problems(&s) && prepare_machine(&s)) {
         prepare_report(&s);
         report_machine(&s.report);
         if (asked->peers)

@@ -12,7 +12,7 @@ static double share_of_bound(const measurement *m)
     return m->bound_seconds / m->time.seconds.median;
 }
 
-static bool belongs(const summary *s, const measurement *m)
+bool summary_holds(const summary *s, const measurement *m)
 {
     return m->timed && m->threads == s->threads && strcmp(m->allowed, s->allowed) == 0 &&
            strcmp(m->layout, s->layout) == 0;
@@ -37,12 +37,12 @@ bool summary_make(summary *s, const measurement *rows, size_t count, size_t firs
     if (!rows[first].timed)
         return false;
     for (size_t i = 0; i < first; i++)
-        if (belongs(s, &rows[i]))
+        if (summary_holds(s, &rows[i]))
             return false;
     double *const shares = malloc(count * sizeof *shares), log_gflops = 0, log_share = 0;
     for (size_t i = first; shares && i < count; i++) {
         const measurement *const m = &rows[i];
-        if (!belongs(s, m))
+        if (!summary_holds(s, m))
             continue;
         const double share = share_of_bound(m);
         shares[s->rows++] = share;
@@ -70,7 +70,7 @@ network_total summary_of_network(const summary *s, const measurement *rows, size
     network_total total = {.layers = 0};
     for (size_t i = 0; i < count; i++) {
         const measurement *const m = &rows[i];
-        if (m->network != network || !belongs(s, m))
+        if (m->network != network || !summary_holds(s, m))
             continue;
         const double times = (double)m->count;
         total.layers += m->count;

@@ -32,6 +32,9 @@ typedef struct summary {
  */
 bool summary_make(summary *s, const measurement *rows, size_t count, size_t first);
 
+/* Whether a row is one of those that the summary is of. */
+bool summary_holds(const summary *s, const measurement *m);
+
 /* One pass of a network: each of its layers as often as it occurs. */
 typedef struct network_total {
     size_t layers; /* counted as often as they occur */
