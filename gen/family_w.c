@@ -19,9 +19,31 @@ static bool prefetches_input(const spec *s)
     return s->taps.kernel_width != 1 || s->tile.channels == 16;
 }
 
+/* AVX2's low tiles follow each other without a return: run_w.c takes 100 instructions between them, this 10 (64->64
+ * @56 1x1 6 %).  AVX-512 has 16x1 for such problems, and loses 1-3 % with a loop around it. */
+static bool repeats(const spec *s)
+{
+    return !s->isa->mask_registers;
+}
+
+/* What a repetition moves, as expressions. */
+typedef struct moving {
+    const char *weights, *bias, *out, *residual;
+} moving;
+
+static moving moving_of(const spec *s)
+{
+    return repeats(s) ? (moving){"tile_weights", "bias", "tile_out", "tile_residual"}
+                      : (moving){"tile->weights", "tile->bias", "tile->out", "tile->residual"};
+}
+
 static void emit_setup(writer *w, const spec *s)
 {
-    line(w, "const float *in = tile->in, *weights = tile->weights;");
+    if (repeats(s)) {
+        line(w, "const float *tile_weights = tile->weights, *bias = tile->bias, *tile_residual = tile->residual;");
+        line(w, "float *tile_out = tile->out;");
+        line(w, "size_t repeats = tile->repeats;");
+    }
     line(w, "const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, in_row_pitch = tile->in_row_pitch;");
     line(w, "const ptrdiff_t weights_skip = tile->weights_skip, out_channel_pitch = tile->out_channel_pitch;");
     if (prefetches_input(s))
@@ -52,7 +74,7 @@ static void emit_start(writer *w, const spec *s)
         line(w, "%s %s;", s->isa->vector, name);
     }
     block_begin(w, "if (tile->accumulate)");
-    line(w, "const float *sums = tile->out;");
+    line(w, "const float *sums = %s;", moving_of(s).out);
     for (int k = 0; k < s->tile.channels; k++) {
         for (int v = 0; v < s->tile.columns; v++)
             if (!cut_short(s, v))
@@ -67,7 +89,7 @@ static void emit_start(writer *w, const spec *s)
     }
     block_else(w);
     for (int k = 0; k < s->tile.channels; k++) {
-        line(w, "acc%d_0 = %s_set1_ps(tile->bias[%d]);", k, s->isa->prefix, k);
+        line(w, "acc%d_0 = %s_set1_ps(%s[%d]);", k, s->isa->prefix, moving_of(s).bias, k);
         for (int v = 1; v < s->tile.columns; v++)
             line(w, "acc%d_%d = acc%d_0;", k, v, k);
     }
@@ -221,8 +243,35 @@ static void emit_row(writer *w, const spec *s)
     block_end(w);
 }
 
+/*
+ * A tile of a 1x1 may take no longer than 100 cycles: nothing but the tap is in its loop, whose exit is then often
+ * foreseen (Zen 4, AVX2 1-5 %, 8x3 3 %; 16x1 loses 2 %), and the outputs to be written next are fetched before it.
+ */
+static void emit_short_channels(writer *w, const spec *s)
+{
+    const int floats = s->tile.columns * s->isa->lanes;
+    block_begin(w, "for (int k = 0; k < %d; k++)", s->tile.channels);
+    for (int at = 0; at < floats; at += 16)
+        line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
+    line(w, "prefetch_out += out_channel_pitch;");
+    block_end(w);
+    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
+    line(w, "const float *row = in;");
+    block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
+    emit_tap(w, s, 0);
+    line(w, "row += in_channel_pitch;");
+    line(w, "weights += weights_step;");
+    block_end(w);
+}
+
 static void emit_channels(writer *w, const spec *s)
 {
+    const bool may_be_short = s->taps.kernel_width == 1 && !prefetches_input(s);
+    if (may_be_short) {
+        block_begin(w, "if (tile->kernel_rows == 1)");
+        emit_short_channels(w, s);
+        block_else(w);
+    }
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
     line(w, "const float *row = in;");
     line(w, "size_t kernel_row = tile->kernel_rows;");
@@ -234,13 +283,15 @@ static void emit_channels(writer *w, const spec *s)
     line(w, "in += in_channel_pitch;");
     line(w, "weights += weights_skip;");
     block_end(w);
+    if (may_be_short)
+        block_end(w);
 }
 
 /* In the lanes that are wanted. */
 static void emit_residual(writer *w, const spec *s)
 {
-    block_begin(w, "if (tile->residual)");
-    line(w, "const float *residual = tile->residual;");
+    block_begin(w, "if (%s)", moving_of(s).residual);
+    line(w, "const float *residual = %s;", moving_of(s).residual);
     for (int k = 0; k < s->tile.channels; k++) {
         for (int v = 0; v < s->tile.columns; v++) {
             char load[96];
@@ -262,7 +313,7 @@ static void emit_residual(writer *w, const spec *s)
 
 static void emit_row_stores(writer *w, const spec *s)
 {
-    line(w, "float *out = tile->out;");
+    line(w, "float *out = %s;", moving_of(s).out);
     if (s->border == EDGE)
         line(w, "const uint32_t store_mask = tile->store_mask;");
     for (int k = 0; k < s->tile.channels; k++) {
@@ -278,15 +329,31 @@ static void emit_row_stores(writer *w, const spec *s)
     }
 }
 
+/* To the next output channels of the same columns. */
+static void emit_step(writer *w, const spec *s)
+{
+    line(w, "tile_weights += %d;", s->tile.channels);
+    line(w, "bias += %d;", s->tile.channels);
+    line(w, "tile_out += %d * out_channel_pitch;", s->tile.channels);
+    line(w, "tile_residual += tile_residual ? %d * out_channel_pitch : 0;", s->tile.channels);
+}
+
 void emit_w_tile(writer *w, const spec *s)
 {
     emit_tile_begin(w, s);
     emit_setup(w, s);
+    if (repeats(s))
+        block_begin(w, "do");
+    line(w, "const float *in = tile->in, *weights = %s;", moving_of(s).weights);
     emit_start(w, s);
     emit_channels(w, s);
     emit_residual(w, s);
     emit_activation(w, s->isa, "tile", s->tile.channels * s->tile.columns, accumulator_name, s);
     emit_row_stores(w, s);
+    if (repeats(s)) {
+        emit_step(w, s);
+        block_end_with(w, " while (--repeats != 0);");
+    }
     block_end(w);
     blank(w);
 }

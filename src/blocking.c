@@ -4,6 +4,11 @@
 
 #include "tiles.h"
 
+bool conv2d_is_pointwise(const problem *p)
+{
+    return p->kernel_height == 1 && p->kernel_width == 1 && p->stride_w == 1 && p->out_width == p->in_width;
+}
+
 /* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */
 static size_t weight_chunks(const problem *p)
 {
@@ -16,11 +21,20 @@ static size_t weight_chunks(const problem *p)
  * AVX2 44 -> 56 %, AVX-512 90 -> 92 %; smaller blocks lose). */
 static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t tile =
-        kernel->family == CONV2D_FAMILY_K ? (size_t)kernel->tile_channels * kernel->lanes : CONV2D_OC_BLOCK;
+    const bool k = kernel->family == CONV2D_FAMILY_K;
+    /* Sums that pass through the output would overwrite a residual that is the same tensor; K's stay in its buffer. */
+    if (p->has_residual && !k)
+        return 1;
+    const size_t tile = k ? (size_t)kernel->tile_channels * kernel->lanes : CONV2D_OC_BLOCK;
     const size_t floats = conv2d_cpu()->l2_bytes * 3 / 8 / sizeof(float);
-    const size_t channels = floats / tile / p->kernel_height / p->kernel_width;
-    return divide_up(p->in_channels, max_size(channels, 1));
+    size_t channels = max_size(floats / tile / p->kernel_height / p->kernel_width, 1);
+    /* AVX2's small tiles ask for the input of a 1x1 so often that a strip of it, and the weights, should stay in the
+     * L1 (percent of peak, 160->960 @7 74 -> 86, 256->1024 @14 83 -> 88). */
+    const size_t strip = conv2d_cpu()->l1_bytes / (5 * 64 + tile * sizeof(float));
+    const bool nchw = p->in.column == 1 && p->out.column == 1;
+    if (k && kernel->lanes == 8 && conv2d_is_pointwise(p) && nchw && p->out_width > kernel->tile_columns)
+        channels = min_size(channels, strip);
+    return divide_up(p->in_channels, channels);
 }
 
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel)
@@ -103,6 +117,26 @@ bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel)
 bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
 {
     return p->stride_w == 1 || conv2d_rows_fit(p, kernel);
+}
+
+/*
+ * AVX2's four passes over a block of 16 channels have all its lines of weights and the block's columns of all input
+ * channels compete for the L1; a panel takes no more of it than it must, and a plane whose size is a multiple of a
+ * power of two no more than that (Zen 4, 1x1, percent of peak: 1024->256 @14 82 -> 94, 320->320 @64 53 -> 89).  The
+ * copy costs what 5 output channels do.
+ */
+static bool wants_panel(const problem *p, const conv2d_kernel *kernel)
+{
+    if (kernel->lanes != 8 || !conv2d_is_pointwise(p))
+        return false;
+    const bool shares_sets = p->in_channels >= 32 && (size_t)p->in.channel * sizeof(float) % 1024 == 0;
+    return p->out_channels >= (shares_sets ? 32 : 96) && (shares_sets || p->in_channels >= 128);
+}
+
+void conv2d_set_panel(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    b->panel_columns = b->block_vectors * kernel->lanes;
+    b->workspace = b->panel_columns * p->in_channels;
 }
 
 /* Rows are copied in tiles that take a quarter of the L2, and at least one output row at a time. */
@@ -246,14 +280,13 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
     blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_blocks = 1};
     if (p->empty)
         return b;
-    /* Sums that pass through the output would overwrite a residual that is the same tensor. */
     if (kernel->family == CONV2D_FAMILY_D) {
         b.chunk_channels = chunk_channels(p, kernel);
         if (kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1))
             set_bands(&b, p, kernel);
         return b;
     }
-    b.channel_blocks = p->has_residual ? 1 : channel_blocks(p, kernel);
+    b.channel_blocks = channel_blocks(p, kernel);
     if (kernel->family == CONV2D_FAMILY_W) {
         b.group_vectors = conv2d_group_vectors(p, kernel);
         b.whole_rows = conv2d_whole_rows(p, kernel);
@@ -263,6 +296,8 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         b.chunks = weight_chunks(p);
         if (p->stride_w != 1)
             conv2d_set_scratch(&b, p, kernel);
+        else if (wants_panel(p, kernel))
+            conv2d_set_panel(&b, p, kernel);
     } else if (kernel->family == CONV2D_FAMILY_K) {
         b.tiles_per_row = divide_up(p->out_width, kernel->tile_columns);
         b.tile_chunks = tile_chunks(p, b.tiles_per_row);

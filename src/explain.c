@@ -30,6 +30,8 @@ static void say_blocking(text *t, const ready_plan *plan)
         say(t, ", %zu vectors of columns for all out_channels, these in %zu chunks", b->block_vectors, b->chunks);
         if (b->scratch_row)
             say(t, ", rows copied to the workspace in %zu pieces", b->row_tiles);
+        if (b->panel_columns)
+            say(t, ", their input copied to a panel of %zu columns", b->panel_columns);
     } else {
         say(t, ", %zu column tiles a row, all of them in %zu chunks", b->tiles_per_row, b->tile_chunks);
     }

@@ -64,6 +64,7 @@ typedef struct conv2d_tile {
 
     /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
+    size_t repeats;               /* W, AVX2: so many times, for the output channels that follow */
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
     const float *residual;        /* W: added to the sums before the activation, pitched as `out`; or NULL */

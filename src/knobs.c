@@ -36,7 +36,7 @@ static size_t *field_of(blocking *b, size_t knob)
 size_t conv2d_knob_value(const blocking *b, size_t knob)
 {
     if (knob == CONV2D_KNOB_SCRATCH)
-        return b->scratch_row ? COPIED : IN_PLACE;
+        return b->scratch_row || b->panel_columns ? COPIED : IN_PLACE;
     return *(const size_t *)((const char *)b + rows[knob].offset);
 }
 
@@ -89,7 +89,7 @@ size_t conv2d_knob_limit(const blocking *b, const problem *p, const conv2d_kerne
 bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel, const size_t knobs[])
 {
     const bool w = kernel->family == CONV2D_FAMILY_W, k = kernel->family == CONV2D_FAMILY_K;
-    const bool copied = b->scratch_row != 0;
+    const bool copied = b->scratch_row || b->panel_columns;
     for (size_t knob = 0; knob < CONV2D_KNOBS; knob++) {
         if (knobs[knob] > conv2d_knob_limit(b, p, kernel, knob))
             return false;
@@ -99,7 +99,9 @@ bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel
     const size_t scratch = knobs[CONV2D_KNOB_SCRATCH];
     if (scratch == IN_PLACE) {
         b->scratch_row = b->scratch_channel = b->scratch_column = 0;
-        b->workspace = 0;
+        b->panel_columns = b->workspace = 0;
+    } else if (w && conv2d_is_pointwise(p) && (scratch == COPIED || copied)) { /* as wide as a block is now */
+        conv2d_set_panel(b, p, kernel);
     } else if (w && scratch == COPIED) {
         conv2d_set_scratch(b, p, kernel);
     } else if (k && (scratch == COPIED || copied)) { /* how much is copied at a time depends on the chunks */

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* W's workspace for a stride: the columns of an input row sorted by their remainder modulo the stride, its phases. */
+/*
+ * W's workspace.  For a stride: the columns of an input row sorted by their remainder modulo the stride, its phases.
+ * For a 1x1: a panel of the columns that all output channels visit next.
+ */
 #ifdef __x86_64__
 #include <xmmintrin.h>
 #endif
+
+#include <string.h>
 
 #include "plan.h"
 
@@ -50,4 +55,16 @@ void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, fl
             copy_row(p, in + (ptrdiff_t)ic * p->in.channel + y * p->in.row,
                      scratch + (ptrdiff_t)ic * b->scratch_channel + (ptrdiff_t)row * b->scratch_row, b->phase_pitch);
         }
+}
+
+void conv2d_fill_panel(const problem *p, const blocking *b, const float *in, float *panel, size_t columns)
+{
+    enum { STEP = 8 }; /* a memcpy of an unknown length takes as long as 30 FMAs for these few floats */
+    for (size_t ic = 0; ic < p->in_channels; ic++, in += p->in.channel, panel += b->panel_columns) {
+        size_t i = 0;
+        for (; i + STEP <= columns; i += STEP)
+            memcpy(panel + i, in + i, STEP * sizeof *in);
+        for (; i < columns; i++)
+            panel[i] = in[i];
+    }
 }

@@ -42,6 +42,7 @@ typedef struct blocking {
     size_t scratch_rows;   /* input rows that the largest of them needs */
     ptrdiff_t phase_pitch; /* workspace: [in_channel][input row][column modulo stride][...phase_pitch] */
     ptrdiff_t scratch_row, scratch_channel; /* 0: tiles read the input itself */
+    size_t panel_columns; /* 1x1: workspace of a block's columns, [in_channel][panel_columns]; 0: there is none */
     /* K */
     size_t tiles_per_row; /* column tiles of nearly equal width */
     size_t tile_chunks;   /* pieces of all column tiles (over rows), whose input stays in L2 */
@@ -195,6 +196,9 @@ bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel);
 bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel);
 bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel);
+/* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */
+bool conv2d_is_pointwise(const problem *p);
+void conv2d_set_panel(blocking *b, const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
 /* Whether a tile of D, NHWC, can run on such copies. */
 bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel);
@@ -217,7 +221,9 @@ double conv2d_predict_cycles(const ready_plan *p);
 /* tune_race.c: a clock that only goes forward */
 double conv2d_seconds(void);
 
-/* phases.c: the input rows of a row tile of W, whose first output row is first_row, from one group's input. */
+/* phases.c: `columns` columns of all input channels, from `in` on, into a panel of W */
+void conv2d_fill_panel(const problem *p, const blocking *b, const float *in, float *panel, size_t columns);
+/* The input rows of a row tile of W, whose first output row is first_row, from one group's input. */
 void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, float *scratch, size_t first_row);
 
 /* run_*.c: a part of the work.  The problem is not empty. */

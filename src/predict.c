@@ -59,27 +59,32 @@ static double miss_cycles(const problem *p, double column_bytes, double line_cyc
 }
 
 /* Whole vectors cross cache lines, broadcasts never do. */
-static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t channels, size_t columns)
+static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t channels, size_t columns, bool panel)
 {
     const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0, crossing = kernel->lanes == 16 ? 0.1 : 0;
     const double loads = vector_load * (double)columns + 0.5 * (double)channels;
     /* All channels in one set of the L1, and 8 lanes come back for the rest of their lines (64x64 planes). */
     const bool one_set = kernel->lanes == 8 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double bytes = (double)(columns * kernel->lanes * sizeof(float));
-    const double misses = p->stride_w == 1 ? miss_cycles(p, bytes, one_set ? 0.6 : 0.4) : 0;
-    /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time. */
-    const bool weights_miss = kernel->lanes == 8 && packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
+    const double misses = p->stride_w == 1 && !panel ? miss_cycles(p, bytes, one_set ? 0.6 : 0.4) : 0;
+    /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time, between lines of
+     * the input. */
+    const double competing = (double)(p->in_channels * p->kernel_height) * (p->kernel_width == 1 ? bytes + 32 : 0);
+    const bool weights_miss =
+        kernel->lanes == 8 && !panel &&
+        (double)(packed_block_size(p) * sizeof(float)) + competing > (double)conv2d_cpu()->l1_bytes;
     return tap_cycles((double)(channels * columns), loads, kernel) + crossing * (double)columns + misses +
            (weights_miss ? 0.8 : 0);
 }
 
-static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns)
+static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns,
+                            size_t in_channels)
 {
     /* One broadcast for each FMA (AVX2 1x12) is more than two a cycle: 64x56x56 16x3x3 0.75 times the speed of 2x6. */
     const double crowded = kernel->lanes == 8 && vectors == 1 ? 1.1 : 1;
     const double loads = 0.5 * crowded * (double)(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
-    const size_t weights = p->in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
+    const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > conv2d_cpu()->l1_bytes / 2;
     return tap_cycles((double)(vectors * columns), loads, kernel) + (weights_miss ? 0.25 * (double)vectors : 0) +
            miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8);
@@ -109,9 +114,18 @@ static double w_copy_cycles(const problem *p)
     return (double)(p->in_channels * p->in_height) * (30 + (p->stride_w == 2 ? 0.2 : 1) * (double)p->in_width);
 }
 
+/* AVX2, 1x1, NCHW: the first output channels of some columns wait for their input; what a panel's copy costs more. */
+static double visit_cycles(const problem *p, const conv2d_kernel *kernel, bool panel)
+{
+    if (kernel->lanes != 8 || !conv2d_is_pointwise(p) || p->in.column != 1)
+        return 0;
+    return (panel ? 0.85 : 0.4) * (double)(p->in_channels * p->out_height) * (double)p->out_width;
+}
+
 /* Of a row's tiles: cycles a tap, and at their starts and ends. */
 typedef struct w_cost {
     double taps, ends;
+    bool panel;
 } w_cost;
 
 /* So many times `vectors` vectors of columns in the widest tiles of so many channels. */
@@ -119,11 +133,11 @@ static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kerne
                       double times, double slow)
 {
     /* Tiles of a block's 16 channels follow each other along a long group (blocking.c). */
-    const double start = kernel->tile_channels == CONV2D_OC_BLOCK ? 12 : 25;
+    const double start = kernel->tile_channels == CONV2D_OC_BLOCK || kernel->lanes == 8 ? 12 : 25;
     while (vectors > 0) {
         const size_t width = widest_columns(kernel, channels, vectors);
         const double tiles = times * (double)(vectors / width);
-        cost->taps += tiles * slow * w_tile_cycles(p, kernel, channels, width);
+        cost->taps += tiles * slow * w_tile_cycles(p, kernel, channels, width, cost->panel);
         cost->ends += tiles * (start + 2.5 * (double)(channels * width));
         vectors %= width;
     }
@@ -131,8 +145,10 @@ static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kerne
 
 /* Edge vectors are slower by a twentieth (masks) or by a half (blends); in 1x1, and with 8 lanes, by more where all
  * weights come from the L2 for this one vector. */
-static double w_edge_cost(const problem *p, const conv2d_kernel *kernel)
+static double w_edge_cost(const problem *p, const conv2d_kernel *kernel, const blocking *b)
 {
+    if (conv2d_is_pointwise(p) && b->channel_blocks == 1 && p->curve == CONV2D_NONE && !p->has_residual)
+        return kernel->lanes == 16 ? 1.02 : 1.2; /* not masked but computed again (run_w_edges.c) */
     const bool weights_miss = packed_block_size(p) * group_blocks(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     if (kernel->lanes == 16)
         return weights_miss && p->kernel_width == 1 ? 1.5 : 1.05;
@@ -153,7 +169,7 @@ static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel,
     add_tiles(cost, p, kernel, channels, last % b->group_vectors, times, 1);
     const size_t at_edge = widest_edge(kernel, in_block, 1);
     add_tiles(cost, p, kernel, at_edge, 1, times * (double)(edges * channels) / (double)at_edge,
-              w_edge_cost(p, kernel));
+              w_edge_cost(p, kernel, b));
 }
 
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -164,7 +180,7 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
         return small * w_row_cycles(p, kernel) + w_copy_cycles(p);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     const blocking b = conv2d_choose_blocking(p, kernel);
-    w_cost cost = {0, 0};
+    w_cost cost = {.panel = b.panel_columns != 0};
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
         /* Whole blocks of 16 channels are alike. */
@@ -178,7 +194,8 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     }
     /* The masks of the vectors at the ends of a row. */
     const double masks = p->kernel_width > 1 ? 80 : 0;
-    return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + w_copy_cycles(p);
+    return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + w_copy_cycles(p) +
+           visit_cycles(p, kernel, cost.panel);
 }
 
 /*
@@ -207,12 +224,15 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
                  rest = vectors % most;
     const size_t pieces = divide_up(p->out_width, kernel->tile_columns), columns = divide_up(p->out_width, pieces);
     const double full = (double)(vectors / most), tiles = full + (rest ? 1 : 0);
-    const double per_tap =
-        full * k_tile_cycles(p, kernel, most, columns) + (rest ? k_tile_cycles(p, kernel, rest, columns) : 0);
+    const size_t blocks = conv2d_choose_blocking(p, kernel).channel_blocks, block = divide_up(p->in_channels, blocks);
+    const double per_tap = full * k_tile_cycles(p, kernel, most, columns, block) +
+                           (rest ? k_tile_cycles(p, kernel, rest, columns, block) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 : 12;
-    const double ends = 10 * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns;
+    /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
+    const double ends = 10 * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
+                        (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
@@ -222,7 +242,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool part_lines = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16;
     const double scattered = !part_lines ? 1 : p->stride_w == 1 ? 1.35 : 2;
     return (per_tap * taps * wide * scattered + ends * (double)p->out_height) * (double)p->out_width / (double)columns +
-           burst + k_fetch_cycles(p);
+           burst + k_fetch_cycles(p) + visit_cycles(p, kernel, false);
 }
 
 /* Of a group whose tensors are NCHW, with lanes along channels: 16 x 16 or 8 x 8 floats at a time, whose lines evict

@@ -6,17 +6,7 @@
  */
 #include <stdint.h>
 
-#include "tiles.h"
-
-/* Where the loops stand. */
-typedef struct w_position {
-    size_t group, kernel_row; /* the first valid kernel row */
-    size_t oc_begin, oc_end;  /* output channels of the chunk */
-    size_t ic_begin;
-    const float *in; /* that row, kernel column 0 of output column 0 */
-    ptrdiff_t out;   /* offset of the group's first channel, output column 0 */
-    bool edge;
-} w_position;
+#include "run_w.h"
 
 /* One output row, for one chunk of output channels. */
 typedef struct w_row {
@@ -25,91 +15,21 @@ typedef struct w_row {
     size_t filling;  /* counts row tiles: what the workspace must hold */
 } w_row;
 
-typedef struct w_run {
-    const problem *p;
-    const blocking *b;
-    const conv2d_args *args;
-    const conv2d_kernel *kernel;
-    size_t lanes, main_channels, vectors;
-    float *scratch;    /* NULL: read the input in place */
-    size_t scratch_of; /* which (image, group, row tile) it holds */
-    ptrdiff_t tap_offset[CONV2D_MAX_MASKED_TAPS];
-    /* The output columns for which each tap lies inside the input, and the vectors for which all do. */
-    size_t column_begin[CONV2D_MAX_MASKED_TAPS], column_end[CONV2D_MAX_MASKED_TAPS];
-    size_t full_begin, full_end;
-    uint32_t mask[CONV2D_MAX_MASKED_TAPS * MAX_EDGE_VECTORS]; /* of the edge vector at hand, or of a whole row */
-    conv2d_tile tile;
-} w_run;
-
-static void find_tap_columns(w_run *run)
+/* Tiles of so many output channels, whose first column lies at offset `out`, for vectors [begin, end). */
+static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff_t out, size_t begin, size_t end)
 {
-    const problem *p = run->p;
-    const ptrdiff_t stride = (ptrdiff_t)p->stride_w;
-    size_t begin = 0, end = p->out_width;
-    for (size_t tap = 0; tap < p->kernel_width; tap++) {
-        const ptrdiff_t shift = (ptrdiff_t)(tap * p->dilation_w), phase = shift % stride;
-        const tap_range columns = valid_taps(shift - (ptrdiff_t)p->pad_left, p->stride_w, p->out_width, p->in_width);
-        run->column_begin[tap] = columns.begin;
-        run->column_end[tap] = columns.end;
-        begin = max_size(begin, columns.begin);
-        end = min_size(end, columns.end);
-        run->tap_offset[tap] = phase * run->b->phase_pitch + (shift - phase) / stride;
-    }
-    run->full_begin = min_size(divide_up(begin, run->lanes), run->vectors);
-    run->full_end = max_size(end / run->lanes, run->full_begin);
-}
-
-/* The lanes of a vector for which a tap lies inside the input. */
-static uint32_t lanes_inside(const w_run *run, size_t vector, size_t tap)
-{
-    const size_t column = vector * run->lanes;
-    const size_t from = max_size(run->column_begin[tap], column) - column;
-    const size_t to = max_size(min_size(run->column_end[tap], column + run->lanes), column) - column;
-    return from < to ? ((1u << to) - 1) & ~((1u << from) - 1) : 0;
-}
-
-static void set_store_mask(w_run *run, size_t vector)
-{
-    run->tile.store_mask = (1u << min_size(run->p->out_width - vector * run->lanes, run->lanes)) - 1;
-}
-
-/* The masks of an edge vector, and the taps that a wanted lane lacks. */
-static void set_masks(w_run *run, size_t vector)
-{
-    set_store_mask(run, vector);
-    run->tile.narrow = run->tile.partial = 0;
-    for (size_t tap = 0; tap < run->p->kernel_width; tap++) {
-        run->mask[tap] = lanes_inside(run, vector, tap);
-        run->tile.narrow |= (run->mask[tap] != (1u << run->lanes) - 1 ? 1u : 0u) << tap;
-        run->tile.partial |= (run->mask[tap] != run->tile.store_mask ? 1u : 0u) << tap;
-    }
-}
-
-static void set_row_masks(w_run *run)
-{
-    set_store_mask(run, run->vectors - 1);
-    for (size_t tap = 0; tap < run->p->kernel_width; tap++)
-        for (size_t vector = 0; vector < run->vectors; vector++)
-            run->mask[tap * run->vectors + vector] = lanes_inside(run, vector, tap);
-}
-
-/* So many output channels from `oc` on, for vectors [begin, end). */
-static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channels, size_t begin, size_t end)
-{
-    const problem *p = run->p;
-    run->tile.weights = packed_weights(p, run->args->packed, at->group, oc) +
-                        (at->ic_begin * p->kernel_height + at->kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
-    run->tile.bias = packed_bias(p, run->args->packed, at->group, oc);
-    const ptrdiff_t out = at->out + (ptrdiff_t)oc * p->out.channel;
+    const size_t lanes = run->lanes;
+    const int sides = at->edge && !at->shift ? CONV2D_BOTH : CONV2D_INTERIOR;
+    const float *in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch - (ptrdiff_t)at->shift;
+    out -= (ptrdiff_t)at->shift;
     for (size_t vector = begin; vector < end;) {
         const size_t width = run->b->whole_rows ? end : widest_columns(run->kernel, channels, end - vector);
-        const conv2d_tile_row *row = tile_of(run->kernel, channels, width);
-        run->tile.in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch + vector * run->lanes;
-        run->tile.out = run->args->out + out + (ptrdiff_t)(vector * run->lanes);
-        if (p->has_residual)
-            run->tile.residual = run->args->residual + out + (ptrdiff_t)(vector * run->lanes);
-        run->tile.prefetch_out = run->tile.out + width * run->lanes;
-        row->variant[at->edge ? CONV2D_BOTH : CONV2D_INTERIOR](&run->tile);
+        run->tile.in = in + vector * lanes;
+        run->tile.out = run->args->out + out + vector * lanes;
+        if (run->p->has_residual)
+            run->tile.residual = run->args->residual + out + vector * lanes;
+        run->tile.prefetch_out = run->tile.out + width * lanes;
+        tile_of(run->kernel, channels, width)->variant[sides](&run->tile);
         vector += width;
     }
 }
@@ -117,12 +37,21 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t channe
 /* The output channels of one block of 16, for vectors [begin, end). */
 static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin, size_t end)
 {
+    const problem *p = run->p;
     const size_t last = min_size(at->oc_end, oc + CONV2D_OC_BLOCK);
-    while (oc < last) {
-        const size_t channels = at->edge ? widest_edge(run->kernel, last - oc, end - begin)
-                                         : widest_channels(run->kernel, last - oc, run->main_channels);
-        run_tiles(run, at, oc, channels, begin, end);
-        oc += channels;
+    ptrdiff_t out = at->out + (ptrdiff_t)oc * p->out.channel;
+    run->tile.weights = packed_weights(p, run->args->packed, at->group, oc) +
+                        (at->ic_begin * p->kernel_height + at->kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
+    run->tile.bias = packed_bias(p, run->args->packed, at->group, oc);
+    for (size_t channels; oc < last; oc += channels) {
+        channels = at->edge ? widest_edge(run->kernel, last - oc, end - begin)
+                            : widest_channels(run->kernel, last - oc, run->main_channels);
+        run->tile.repeats = run->lanes == 8 ? (last - oc) / channels : 1;
+        run_tiles(run, at, channels, out, begin, end);
+        channels *= run->tile.repeats;
+        run->tile.weights += channels;
+        run->tile.bias += channels;
+        out += (ptrdiff_t)channels * p->out.channel;
     }
 }
 
@@ -155,9 +84,23 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
-/* A block of columns, or a whole row as one: vectors at the left edge, inside, at the right edge. */
-static void run_block(w_run *run, w_position *at, size_t begin, size_t end)
+/* 1x1: makes a panel of a block's columns the input. */
+static void enter_panel(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
 {
+    size_t column = begin * run->lanes;
+    const size_t column_end = min_size(end * run->lanes, run->p->out_width);
+    if (shift && column_end - column < run->lanes) /* a shifted vector alone */
+        column -= shift;
+    if (run->tile.kernel_rows)
+        conv2d_fill_panel(run->p, run->b, at->row + column, run->panel, column_end - column);
+    at->in = run->panel - column;
+}
+
+/* A block of columns, or a whole row as one: vectors at the left edge, inside, at the right edge. */
+static void run_block(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
+{
+    if (run->panel)
+        enter_panel(run, at, begin, end, shift);
     if (run->b->whole_rows) {
         at->edge = true;
         run_vectors(run, at, begin, end);
@@ -167,8 +110,9 @@ static void run_block(w_run *run, w_position *at, size_t begin, size_t end)
     const size_t inner_end = max_size(min_size(end, run->full_end), inner_begin);
     for (size_t vector = begin; vector < end; vector++) {
         at->edge = vector < inner_begin || vector >= inner_end;
+        at->shift = at->edge ? shift : 0;
         if (at->edge) {
-            set_masks(run, vector);
+            conv2d_set_masks(run, vector);
             run_vectors(run, at, vector, vector + 1);
         } else {
             run_vectors(run, at, inner_begin, inner_end);
@@ -229,15 +173,18 @@ static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
         .kernel_row = kernel_row,
         .oc_begin = piece_begin(row->chunk, blocks, run->b->chunks) * CONV2D_OC_BLOCK,
         .oc_end = min_size(piece_begin(row->chunk + 1, blocks, run->b->chunks) * CONV2D_OC_BLOCK, p->out_channels),
-        .in = input_row(run, row, in, kernel_row),
+        .row = input_row(run, row, in, kernel_row),
         .out = (ptrdiff_t)row->image * p->out.image + (ptrdiff_t)(row->group * p->out_channels) * p->out.channel +
                (ptrdiff_t)row->row * p->out.row,
     };
+    at.in = at.row;
     run->tile.prefetch_in = prefetch_offset(run);
     const size_t length = run->b->whole_rows ? run->vectors : run->b->block_vectors;
+    /* Another part may be writing the vector before. */
+    const size_t shift = begin + 2 <= run->vectors ? run->shift : 0;
     for (size_t vector = begin, block_end; vector < end; vector = block_end) {
         block_end = min_size((vector / length + 1) * length, end);
-        run_block(run, &at, vector, block_end);
+        run_block(run, &at, vector, block_end, shift);
     }
 }
 
@@ -284,15 +231,19 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
         .tile = common_tile(p),
     };
     const bool in_place = run.b->scratch_row == 0;
-    find_tap_columns(&run);
-    run.scratch = in_place ? NULL : args->workspace + part * conv2d_workspace_per_part(plan);
-    run.tile.in_channel_pitch = in_place ? p->in.channel : run.b->scratch_channel;
+    float *const workspace = run.b->workspace ? args->workspace + part * run.b->workspace : NULL;
+    conv2d_find_tap_columns(&run);
+    run.scratch = in_place ? NULL : workspace;
+    run.panel = run.b->panel_columns ? workspace : NULL;
+    run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
+                                : run.panel ? (ptrdiff_t)run.b->panel_columns
+                                            : p->in.channel;
     run.tile.in_row_pitch = (in_place ? p->in.row : run.b->scratch_row) * (ptrdiff_t)p->dilation_h;
     run.tile.phase_pitch = run.b->phase_pitch;
     run.tile.tap_offset = run.tap_offset;
     run.tile.mask = run.mask;
     if (run.b->whole_rows)
-        set_row_masks(&run);
+        conv2d_set_row_masks(&run);
     /* Whole rows cannot be parted. */
     const size_t each = run.b->whole_rows ? run.vectors : 1;
     const share units =

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* What the loops of family W share with the code for the ends of rows. */
+#ifndef CONV2D_RUN_W_H
+#define CONV2D_RUN_W_H
+
+#include "tiles.h"
+
+/* Where the loops stand. */
+typedef struct w_position {
+    size_t group, kernel_row; /* the first valid kernel row */
+    size_t oc_begin, oc_end;  /* output channels of the chunk */
+    size_t ic_begin;
+    const float *row; /* that row, kernel column 0 of output column 0 */
+    const float *in;  /* the same, or where it would be if all of it were in the panel */
+    ptrdiff_t out;    /* offset of the group's first channel, output column 0 */
+    bool edge;
+    size_t shift; /* columns that the edge vector begins before its place, to end with the row; 0: it is masked */
+} w_position;
+
+typedef struct w_run {
+    const problem *p;
+    const blocking *b;
+    const conv2d_args *args;
+    const conv2d_kernel *kernel;
+    size_t lanes, main_channels, vectors;
+    float *scratch;    /* NULL: read the input in place */
+    float *panel;      /* NULL: there is none */
+    size_t shift;      /* of a row's last vector, where the vector before it is at hand too */
+    size_t scratch_of; /* which (image, group, row tile) it holds */
+    ptrdiff_t tap_offset[CONV2D_MAX_MASKED_TAPS];
+    /* The output columns for which each tap lies inside the input, and the vectors for which all do. */
+    size_t column_begin[CONV2D_MAX_MASKED_TAPS], column_end[CONV2D_MAX_MASKED_TAPS];
+    size_t full_begin, full_end;
+    uint32_t mask[CONV2D_MAX_MASKED_TAPS * MAX_EDGE_VECTORS]; /* of the edge vector at hand, or of a whole row */
+    conv2d_tile tile;
+} w_run;
+
+/* run_w_edges.c: the columns that each tap may read, and `shift`; once a run. */
+void conv2d_find_tap_columns(w_run *run);
+/* The masks of an edge vector, and the taps that a wanted lane lacks; those of a row of few vectors. */
+void conv2d_set_masks(w_run *run, size_t vector);
+void conv2d_set_row_masks(w_run *run);
+
+#endif
