@@ -8,6 +8,7 @@
 #include "peer_find.h"
 #include "peer_report.h"
 #include "peers/wire.h"
+#include "progress.h"
 #include "reports.h"
 
 /* A peer that takes a hundred times as long as expected shall not take the whole day. */
@@ -138,6 +139,13 @@ static peer_row *add_row(peer_rows *all, const peer_row *row)
     return &grown[all->count++];
 }
 
+static void show_progress(const char *name, const char *title)
+{
+    char what[PROBLEM_TEXT_SIZE + PEER_TITLE_SIZE + 8];
+    snprintf(what, sizeof what, "%s, %s", name, title);
+    progress_show(what);
+}
+
 /* This problem with every wanted mode of every peer that runs. */
 static bool compare_all(stage *g, size_t threads, conv2d_isa isa, const report *r, peer_list *peers, peer_rows *all)
 {
@@ -156,6 +164,7 @@ static bool compare_all(stage *g, size_t threads, conv2d_isa isa, const report *
                             .flops = g->load.valid_flops,
                             .bytes = g->load.read_bytes + g->load.write_bytes};
             snprintf(row.title, sizeof row.title, "%s:%s", p->name, mode);
+            show_progress(g->name, row.title);
             compare(g, p, mode, &row);
             if (!add_row(all, &row))
                 return false;
@@ -231,8 +240,10 @@ static bool compare_problem(const options *asked, size_t number, const char *nam
     char message[1024] = "no memory for its rows";
     const bool good =
         set_up(&g, threads, &wanted, message, sizeof message) && compare_all(&g, threads, isa, r, peers, all);
+    progress_clear();
     if (!good)
         fprintf(stderr, "convbench: %s: %s\n", name, message);
+    progress_step();
     runner_free(&g.ours);
     peer_scale_free(&g.scale);
     workload_free(&g.load);
@@ -259,6 +270,7 @@ bool peers_compare(const options *asked, const report *r, const char (*names)[PR
     peer_list peers;
     peer_rows all = {.count = 0};
     bool good = peer_find(&peers, asked->peers);
+    progress_begin(asked->problems.count * asked->isa_count * asked->thread_count);
     for (size_t i = 0; good && i < asked->isa_count; i++)
         for (size_t t = 0; t < asked->thread_count; t++) {
             const peer_rows before = all;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "peer_report.h"
 
+#include "progress.h"
+
 enum { TITLE_WIDTH = 24, MOST_MEANS = 64 };
 
 static const char *const outcomes[] = {"right", "WRONG", "unchecked", "not run"};
@@ -18,6 +20,7 @@ void peer_report_titles(const report *r)
 
 void peer_report_row(const report *r, const peer_row *row)
 {
+    progress_clear();
     fprintf(r->file, "%-*s  %-*s  ", r->problem_width, row->problem, TITLE_WIDTH, row->title);
     if (row->outcome == PEER_NOT_RUN) {
         fprintf(r->file, "%8s  %7s  %8s  %7s  %9s  %-9s  %5s  %s\n", "-", "-", "-", "-", "-", outcomes[row->outcome],

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "machine.h"
+#include "progress.h"
 
 /* How many digits behind the point make four in all, or at least one. */
 static int decimals(double value)
@@ -162,6 +163,7 @@ static const struct column {
 /* One line: the titles if m is NULL. */
 static void print_line(const report *r, const measurement *m)
 {
+    progress_clear();
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         const struct column *const c = &columns[i];
         if ((c->flags & SPEEDUP) && !r->speedup)

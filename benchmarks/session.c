@@ -8,6 +8,7 @@
 
 #include "machine.h"
 #include "peer_compare.h"
+#include "progress.h"
 #include "report.h"
 #include "reports.h"
 
@@ -27,6 +28,7 @@ typedef struct session {
 static void complain(session *s, size_t i, const char *what, const char *message)
 {
     const int length = (int)strlen(message);
+    progress_clear();
     fprintf(stderr, "convbench: %s: %s%.*s\n", s->names[i], what, length - (length && message[length - 1] == '\n'),
             message);
     s->failed = true;
@@ -121,6 +123,7 @@ static void run_problem(session *s, size_t problem_number)
 {
     const options *const asked = s->asked;
     const problem *const p = &asked->problems.problems[problem_number];
+    progress_show(s->names[problem_number]);
     workload load;
     workload_plan(&load, p, s->fresh_bytes);
     expectation expected = {.count = 0};
@@ -140,6 +143,8 @@ static void run_problem(session *s, size_t problem_number)
                                      .records = asked->records.records,
                                      .record_count = asked->records.count}};
             run_kernels(s, problem_number, &r);
+            progress_step();
+            progress_show(s->names[problem_number]);
         }
     expectation_free(&expected);
     workload_free(&load);
@@ -161,8 +166,10 @@ static void repeat_row(session *s, const workload *load, measurement *m)
                        .threads = m->threads,
                        .options = m->options};
     char message[MESSAGE_SIZE] = "";
+    progress_show(m->problem);
     if (measure_again(&r, m, message, sizeof message) != MEASURED)
         complain(s, m->number, "", message);
+    progress_step();
 }
 
 /* Every row once more, with new tensors: what a run finds by chance (pages, neighbours) differs from round to round. */
@@ -248,20 +255,23 @@ static void prepare_report(session *s)
 
 static void run_all(session *s)
 {
+    const options *const asked = s->asked;
     report_titles(&s->report);
-    for (size_t i = 0; i < s->asked->problems.count; i++)
+    progress_begin(asked->problems.count * asked->isa_count * asked->thread_count * asked->rounds);
+    for (size_t i = 0; i < asked->problems.count; i++)
         run_problem(s, i);
-    for (size_t round = 1; round < s->asked->rounds; round++)
+    for (size_t round = 1; round < asked->rounds; round++)
         run_again(s);
-    for (size_t i = 0; i < s->results.count && s->asked->rounds > 1; i++)
+    for (size_t i = 0; i < s->results.count && asked->rounds > 1; i++)
         finish_row(s, &s->results.rows[i]);
+    progress_clear();
     /* Of every kernel there would be good and bad ones together. */
-    if (s->asked->summary || (s->results.count >= ROWS_WORTH_A_SUMMARY && !s->asked->every_kernel))
+    if (asked->summary || (s->results.count >= ROWS_WORTH_A_SUMMARY && !asked->every_kernel))
         report_summary(&s->report, &s->results);
     report_noise(&s->report, &s->results);
     const peer_rows no_peers = {.count = 0};
     const figure_source source = {.report = &s->report, .results = &s->results, .peers = &no_peers};
-    s->failed |= !reports_write(s->asked, &source, NULL);
+    s->failed |= !reports_write(asked, &source, NULL);
 }
 
 int session_run(options *asked)

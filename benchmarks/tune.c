@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conv2d_tune.h"
+#include "progress.h"
 #include "workload.h"
 
 /* The library's choice counts as good if it takes at most so much longer than the best found. */
@@ -79,6 +80,7 @@ static void print_summary(tuned_list *list)
 
 static bool complain(const char *name, const char *message)
 {
+    progress_clear();
     fprintf(stderr, "convbench: %s: %s\n", name, message);
     return false;
 }
@@ -87,6 +89,7 @@ static bool tune_problem(const options *asked, const problem *p, conv2d_isa isa,
 {
     memset(row, 0, sizeof *row);
     problem_format(p, row->problem, sizeof row->problem);
+    progress_show(row->problem);
     const float any = 0; /* what counts is whether there is a bias, and a residual */
     workload load;
     char message[200];
@@ -124,15 +127,18 @@ int tune_run(options *asked)
     bool good = list.rows != NULL;
     printf("%s; libconv2d %s\n", conv2d_cpu_name(), conv2d_version());
     print_titles();
+    progress_begin(asked->problems.count * asked->isa_count);
     for (size_t i = 0; list.rows && i < asked->problems.count * asked->isa_count; i++) {
         tuned *const row = &list.rows[list.count];
         if (tune_problem(asked, &asked->problems.problems[i / asked->isa_count], asked->isas[i % asked->isa_count],
                          row)) {
+            progress_clear();
             print_row(row);
             list.count++;
         } else {
             good = false;
         }
+        progress_step();
     }
     print_summary(&list);
     if (asked->records_out)
