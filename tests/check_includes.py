@@ -38,6 +38,7 @@ RULES = [
     ('benchmarks/*', ['include/*', 'benchmarks/*']),
     ('stress/*', ['include/*', 'stress/*', 'benchmarks/json_value.h', 'benchmarks/oracle.h', 'benchmarks/problem.h',
                   'benchmarks/shapes.h']),
+    ('examples/*', ['include/*']),
     ('integrations/*', ['include/*', 'integrations/*', 'benchmarks/sample.h', 'benchmarks/values.h']),
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
