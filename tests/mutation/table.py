@@ -81,7 +81,7 @@ MUTANTS = [
     ('the workspace keeps an older row tile (W)', 'src/run_w.c',
      'if (run->scratch_of != at->filling) {', 'if (run->scratch_of == SIZE_MAX) {', 'large random'),
     ('parts share a workspace (W)', 'src/run_w.c',
-     'args->workspace + part * conv2d_workspace_per_part(plan)', 'args->workspace', 'pool contract'),
+     'args->workspace + part * conv2d_workspace_per_part(plan)', 'args->workspace', 'workspace'),
 
     # Family K.
     ('left and right edge tiles are swapped (K)', 'src/run_k.c',
@@ -98,7 +98,7 @@ MUTANTS = [
     ('the workspace keeps an older chunk (K)', 'src/run_k.c',
      'else if (filling != run->filling)', 'else if (run->filling == SIZE_MAX)', 'large random tune'),
     ('parts share a workspace (K)', 'src/run_k.c',
-     'args->workspace + part * plan->blocking.workspace', 'args->workspace', 'pool contract large'),
+     'args->workspace + part * plan->blocking.workspace', 'args->workspace', 'workspace'),
     ('threads share the buffer of sums (K)', 'src/run_k.c',
      '_Alignas(64) float buffer[BUFFER_FLOATS];', 'static _Alignas(64) float buffer[BUFFER_FLOATS];', 'pool'),
     ('two columns of padding run unrolled tiles (K)', 'src/select.c',
