@@ -26,6 +26,33 @@ static const large problems[] = {
 
 static const size_t parts[] = {0, 2, 5};
 
+static conv_case large_case(const large *l, conv2d_isa isa)
+{
+    conv_case c = {.options = options_for(isa), .seed = l->in_channels};
+    c.desc = simple_desc(l->in_channels, l->in_height, l->in_width, l->out_channels, l->kernel_height, l->kernel_width);
+    c.desc.stride_h = c.desc.stride_w = l->stride;
+    c.desc.pad_top = c.desc.pad_bottom = c.desc.pad_left = c.desc.pad_right = l->pad;
+    c.desc.groups = l->groups;
+    c.desc.bias = bias_given;
+    return c;
+}
+
+/* The library's choice, and each kernel of the instruction set that accepts the problem. */
+static void check_kernels(conv_case *c)
+{
+    check_case(c);
+    conv2d_kernel_info info;
+    for (size_t k = 0; conv2d_kernel_at(k, &info); k++) {
+        if (info.isa != c->options.isa)
+            continue;
+        c->options.kernel = info.name;
+        c->parts = parts[k % COUNT_OF(parts)];
+        const conv2d_status status = try_case(c);
+        cr_assert(status == CONV2D_OK || status == CONV2D_KERNEL_MISMATCH, "%s: %s", conv2d_status_string(status),
+                  describe_case(c));
+    }
+}
+
 ParameterizedTestParameters(large, problems)
 {
     return each_isa();
@@ -35,24 +62,33 @@ ParameterizedTest(conv2d_isa *isa, large, problems)
 {
     require_isa(*isa);
     for (size_t i = 0; i < COUNT_OF(problems); i++) {
-        const large *l = &problems[i];
-        conv_case c = {.options = options_for(*isa), .seed = i};
-        c.desc =
-            simple_desc(l->in_channels, l->in_height, l->in_width, l->out_channels, l->kernel_height, l->kernel_width);
-        c.desc.stride_h = c.desc.stride_w = l->stride;
-        c.desc.pad_top = c.desc.pad_bottom = c.desc.pad_left = c.desc.pad_right = l->pad;
-        c.desc.groups = l->groups;
-        c.desc.bias = bias_given;
-        check_case(&c);
-        conv2d_kernel_info info;
-        for (size_t k = 0; conv2d_kernel_at(k, &info); k++) {
-            if (info.isa != *isa)
-                continue;
-            c.options.kernel = info.name;
-            c.parts = parts[k % COUNT_OF(parts)];
-            const conv2d_status status = try_case(&c);
-            cr_assert(status == CONV2D_OK || status == CONV2D_KERNEL_MISMATCH, "%s: %s", conv2d_status_string(status),
-                      describe_case(&c));
-        }
+        conv_case c = large_case(&problems[i], *isa);
+        check_kernels(&c);
+    }
+}
+
+ParameterizedTestParameters(large, epilogues)
+{
+    return each_isa();
+}
+
+/* Where the sums of some channels rest in the output, what is added and applied at the end must wait for it, and a
+ * residual that is the output must not be lost. */
+ParameterizedTest(conv2d_isa *isa, large, epilogues)
+{
+    require_isa(*isa);
+    const float *const residuals[] = {residual_given, residual_in_place, NULL};
+    for (size_t i = 0; i < COUNT_OF(residuals); i++) {
+        const large narrow = {1030, 2, 20, 20, 3, 3, 1, 1, 1};
+        conv_case c = large_case(&narrow, *isa);
+        c.seed = i;
+        c.desc.residual = residuals[i];
+        c.desc.activation = CONV2D_CLAMP;
+        c.desc.act_a = -1.5f;
+        c.desc.act_b = 2.5f;
+        check_kernels(&c);
+        c.desc.out_layout = CONV2D_NHWC;
+        c.options.kernel = NULL;
+        check_kernels(&c);
     }
 }
