@@ -16,8 +16,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from table import MUTANTS  # noqa: E402
 
-ALL_TESTS = ['api', 'plan', 'variants', 'bounds', 'random', 'contract', 'properties', 'pool', 'workspace', 'modes', 'large',
-             'tune', 'records', 'select', 'chain', 'chain_api', 'activations', 'kernels']
+ALL_TESTS = ['api', 'plan', 'variants', 'bounds', 'random', 'contract', 'properties', 'pool', 'workspace', 'modes',
+             'large', 'tune', 'records', 'select', 'chain', 'chain_api', 'activations', 'kernels']
 BUILD_SECONDS, TEST_SECONDS = 3000, 300
 
 
