@@ -39,6 +39,7 @@ RULES = [
     ('stress/*', ['include/*', 'stress/*', 'benchmarks/json_value.h', 'benchmarks/oracle.h', 'benchmarks/problem.h',
                   'benchmarks/shapes.h']),
     ('examples/*', ['include/*']),
+    ('trace/*', ['include/*', 'trace/*']),
     ('integrations/*', ['include/*', 'integrations/*', 'benchmarks/sample.h', 'benchmarks/values.h']),
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
