@@ -51,7 +51,7 @@ void emit_d_activation(writer *w, const spec *s, int count)
 
 static bool whole_vectors(const spec *s)
 {
-    return s->border == INTERIOR || s->border == LEFT;
+    return s->border == INTERIOR || s->border == LEFT || (families[s->family].nhwc && s->border == BOTH);
 }
 
 /* Moves the pointer from sum `index` to the next. */

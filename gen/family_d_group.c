@@ -9,7 +9,7 @@
 void emit_d_group_load(writer *w, const spec *s, const char *to, const char *from)
 {
     char load[96];
-    if (s->border == INTERIOR)
+    if (s->border != EDGE)
         snprintf(load, sizeof load, "%s_loadu_ps(%s)", s->isa->prefix, from);
     else if (s->isa->mask_registers)
         snprintf(load, sizeof load, "_mm512_maskz_loadu_ps(group_lanes, %s)", from);

@@ -21,13 +21,13 @@ static bool guarded(const spec *s, int column)
 /* The vectors of an input row wait in registers for all their taps, or each FMA reads its own again. */
 static bool holds_row(const spec *s)
 {
-    const int mask = s->border != INTERIOR && !s->isa->mask_registers;
+    const int mask = s->border == EDGE && !s->isa->mask_registers;
     return input_columns(s) + s->tile.channels * (s->tile.columns + 1) + mask < s->isa->registers;
 }
 
 static void emit_load(writer *w, const spec *s, int column)
 {
-    if (s->border == INTERIOR)
+    if (s->border != EDGE)
         line(w, "in%d = %s_loadu_ps(column);", column, s->isa->prefix);
     else if (s->isa->mask_registers)
         line(w, "in%d = %s_maskz_loadu_ps(lanes, column);", column, s->isa->prefix);
@@ -171,7 +171,8 @@ void emit_d_nhwc_tile(writer *w, const spec *s)
         block_end(w);
     } else {
         line(w, "uint32_t columns = tile->columns;");
-        emit_d_lanes(w, s);
+        if (s->border == EDGE)
+            emit_d_lanes(w, s);
         emit_place(w, s);
     }
     block_end(w);

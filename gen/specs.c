@@ -192,8 +192,10 @@ static bool has_straight_borders(const spec *s)
 spec spec_called(spec tile, border border)
 {
     if (tile.family >= FAMILY_D) {
-        const bool nhwc = families[tile.family].nhwc, inner = border == INTERIOR;
-        tile.border = is_looped(&tile) ? (nhwc && inner ? INTERIOR : EDGE) : nhwc && !inner ? BOTH : border;
+        if (families[tile.family].nhwc) /* part of a vector, or whole ones; looped tiles find columns outside anyway */
+            tile.border = border == RIGHT ? EDGE : border == BOTH && !is_looped(&tile) ? BOTH : INTERIOR;
+        else
+            tile.border = is_looped(&tile) ? EDGE : border;
         return tile;
     }
     /* The others have no variants for half vectors. */
@@ -215,7 +217,7 @@ bool spec_generated(const spec *s)
     if (s->family == FAMILY_D)
         return s->border != EDGE && (!half || s->isa->mask_registers);
     if (families[s->family].nhwc)
-        return s->border == INTERIOR || s->border == BOTH;
+        return s->border == INTERIOR || s->border == BOTH || s->border == EDGE;
     if (half)
         return false;
     if (s->border == INTERIOR)

@@ -99,6 +99,8 @@ typedef void conv2d_tile_fn(const conv2d_tile *tile);
 
 /* Beyond which sides of the input taps of a tile reach. */
 enum { CONV2D_INTERIOR = 0, CONV2D_LEFT = 1, CONV2D_RIGHT = 2, CONV2D_BOTH = CONV2D_LEFT | CONV2D_RIGHT };
+/* D, NHWC: the variant that works with part of a vector of channels, wherever it lies. */
+enum { CONV2D_PART = CONV2D_RIGHT };
 /* Added to RIGHT or BOTH: D's variant for at most half a vector of columns, or NULL. */
 enum { CONV2D_HALF = 4 };
 

@@ -26,7 +26,7 @@ static bool stores_meet_loads(const d_nhwc_run *run, const float *in, const floa
 }
 
 /* All channels of one place: whole vectors of them first, then the rest. */
-static void run_place(d_nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *edge)
+static void run_place(d_nhwc_run *run, conv2d_tile_fn *wholes, conv2d_tile_fn *part)
 {
     const problem *p = run->p;
     const size_t lanes = run->lanes, whole = run->whole ? divide_up(run->channels, lanes) : run->channels / lanes;
@@ -35,7 +35,7 @@ static void run_place(d_nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *ed
     run->tile.store_mask = (1u << lanes) - 1;
     run->tile.load_mask = (1u << run->in_lanes) - 1;
     if (whole)
-        (inner ? inner : edge)(&run->tile);
+        wholes(&run->tile);
     if (!rest)
         return;
     conv2d_tile last = run->tile;
@@ -52,7 +52,7 @@ static void run_place(d_nhwc_run *run, conv2d_tile_fn *inner, conv2d_tile_fn *ed
         last.out = run->tile.out + out;
         last.residual = run->residual ? run->tile.residual + out : NULL;
         last.column = run->tile.column + (ptrdiff_t)(columns * p->stride_w);
-        edge(&last);
+        part(&last);
     }
 }
 
@@ -127,7 +127,11 @@ void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
                 break;
             run->tile.vectors++;
         }
-        run_place(run, inside ? row->variant[CONV2D_INTERIOR] : NULL, row->variant[CONV2D_BOTH]);
+        run_place(run,
+                  row->variant[inside ? CONV2D_INTERIOR
+                               : fits ? CONV2D_BOTH
+                                      : CONV2D_PART],
+                  row->variant[CONV2D_PART]);
     }
 }
 
