@@ -237,42 +237,59 @@ static bool copies_band(const problem *p, const conv2d_kernel *kernel)
     return p->in.channel != 1 || (kernel->grouped && pitch % 2048 == 0);
 }
 
-/* What a band of so many output rows and columns of 16 channels reads. */
+/* Pixels that a band of so many output rows and columns reads. */
 static size_t band_inputs(const problem *p, const conv2d_kernel *kernel, size_t rows, size_t columns)
 {
     const size_t height = min_size((rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
     const size_t width = min_size((columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w + 1, p->in_width);
-    return copies_band(p, kernel) ? height * width * CONV2D_OC_BLOCK : 0;
+    return copies_band(p, kernel) ? height * width : 0;
 }
 
-static size_t band_floats(const problem *p, const conv2d_kernel *kernel, size_t rows, size_t columns)
+/* And has in the workspace. */
+static size_t band_pixels(const problem *p, const conv2d_kernel *kernel, size_t rows, size_t columns)
 {
-    return band_inputs(p, kernel, rows, columns) + (p->out.channel == 1 ? 0 : rows * columns * CONV2D_OC_BLOCK);
+    return band_inputs(p, kernel, rows, columns) + (p->out.channel == 1 ? 0 : rows * columns);
 }
 
 bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel)
 {
-    return band_inputs(p, kernel, kernel->tile_channels, kernel->tile_columns) <=
-           conv2d_cpu()->l2_bytes / sizeof(float);
+    const size_t floats = conv2d_cpu()->l2_bytes / sizeof(float);
+    return band_inputs(p, kernel, kernel->tile_channels, kernel->tile_columns) <= floats / CONV2D_OC_BLOCK;
 }
 
-/* Bands take a quarter of the L2: the fewer there are, the fewer rows are copied for two of them. */
-static void set_bands(blocking *b, const problem *p, const conv2d_kernel *kernel)
+/* Cuts bands that take a quarter of the L2 from chunks of so many channels: the fewer there are, the fewer rows are
+ * copied for two of them. */
+static void cut_bands(blocking *b, const problem *p, const conv2d_kernel *kernel, size_t channels)
 {
-    const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);
+    const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float) / channels;
     const size_t tile_rows = kernel->tile_channels, tile_columns = kernel->tile_columns;
     size_t columns = divide_up(p->out_width, tile_columns) * tile_columns;
-    while (columns > tile_columns && band_floats(p, kernel, tile_rows, columns) > budget)
+    while (columns > tile_columns && band_pixels(p, kernel, tile_rows, columns) > budget)
         columns = divide_up(columns / 2, tile_columns) * tile_columns;
-    const size_t first = band_floats(p, kernel, tile_rows, columns);
-    const size_t tile = max_size(band_floats(p, kernel, 2 * tile_rows, columns) - first, 1);
+    const size_t first = band_pixels(p, kernel, tile_rows, columns);
+    const size_t tile = max_size(band_pixels(p, kernel, 2 * tile_rows, columns) - first, 1);
     const size_t most = (1 + (budget > first ? (budget - first) / tile : 0)) * tile_rows;
     const size_t bands = divide_up(p->out_height, min_size(most, p->out_height));
+    b->chunk_channels = channels;
     b->band_columns = columns;
     b->band_rows = divide_up(divide_up(p->out_height, bands), tile_rows) * tile_rows;
-    b->copy_floats = band_inputs(p, kernel, b->band_rows, columns);
+    b->copy_floats = band_inputs(p, kernel, b->band_rows, columns) * channels;
     /* The store reads whole blocks of 16 pixels; and the copy begins at a cache line. */
-    b->workspace = band_floats(p, kernel, b->band_rows, columns) + (16 + 1) * CONV2D_OC_BLOCK;
+    b->workspace = (band_pixels(p, kernel, b->band_rows, columns) + 16) * channels + CONV2D_OC_BLOCK;
+}
+
+/* Many channels share what it takes to call a tile, as long as their bands are high.  Pixels are an odd number of lines
+ * apart, so that they use all sets of the L1. */
+static void set_bands(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    enum { MANY = 3 * CONV2D_OC_BLOCK, HIGH = 14 };
+    cut_bands(b, p, kernel, CONV2D_OC_BLOCK);
+    if (p->groups * p->out_channels <= CONV2D_OC_BLOCK)
+        return;
+    blocking more = *b;
+    cut_bands(&more, p, kernel, MANY);
+    if (more.band_columns == b->band_columns && more.band_rows >= min_size(b->band_rows, HIGH))
+        *b = more;
 }
 
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)

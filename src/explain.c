@@ -19,8 +19,8 @@ static void say_blocking(text *t, const ready_plan *plan)
         return;
     if (plan->kernel->family == CONV2D_FAMILY_D) {
         if (b->band_rows)
-            say(t, "blocking: 16 channels in bands of %zu x %zu outputs, transposed in the workspace\n", b->band_rows,
-                b->band_columns);
+            say(t, "blocking: %zu channels at a time, in bands of %zu x %zu outputs in the workspace\n",
+                b->chunk_channels, b->band_rows, b->band_columns);
         else if (!plan->kernel->nhwc)
             say(t, "blocking: %zu channels at a time\n", b->chunk_channels);
         return;

@@ -78,8 +78,9 @@ typedef struct d_nhwc_run {
     size_t channels, in_channels;
     size_t in_lanes; /* input channels for a vector of output channels */
     int32_t lane_from[CONV2D_OC_BLOCK];
-    bool copies; /* bands: the input is read from the workspace */
-    bool whole;  /* what tiles read and write has room for whole vectors of channels */
+    ptrdiff_t pixel; /* between pixels in the workspace */
+    bool copies;     /* bands: the input is read from the workspace */
+    bool whole;      /* what tiles read and write has room for whole vectors of channels */
     const float *weights;
     conv2d_tile tile;
 } d_nhwc_run;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Family D's tiles along channels on tensors that have these apart: image, 16 channels, band of output rows and
+ * Family D's tiles along channels on tensors that have these apart: image, chunk of channels, band of output rows and
  * columns.  The inputs of a band are transposed into the workspace, [row][column][channel]; its outputs rest there
  * until they are transposed back.  Where only one of the tensors is NCHW, the other is read or written in place.
  */
@@ -25,14 +25,14 @@ static void copy_pixels(const d_nhwc_run *run, const float *from, size_t count, 
         .channels = run->in_channels,
         .columns = count,
         .out = to,
-        .out_pitch = CONV2D_OC_BLOCK,
+        .out_pitch = run->pixel,
         .activation = CONV2D_NONE,
     };
-    if (run->in_channels == CONV2D_OC_BLOCK)
+    if (run->in_channels % CONV2D_OC_BLOCK == 0)
         run->kernel->store_nhwc(&copy);
     else /* the store reads whole vectors */
         for (size_t i = 0; i < count; i++)
-            memcpy(to + i * CONV2D_OC_BLOCK, from + (ptrdiff_t)i * pitch, run->in_channels * sizeof *to);
+            memcpy(to + (ptrdiff_t)i * run->pixel, from + (ptrdiff_t)i * pitch, run->in_channels * sizeof *to);
 }
 
 /* `from` is an array of channels' rows of columns, or of pixels. */
@@ -46,9 +46,9 @@ static void copy_rows(const d_nhwc_run *run, const float *from, tap_range rows, 
         if (p->in.channel == 1)
             copy_pixels(run, from, count, to);
         else
-            run->kernel->transpose(from, p->in.channel, run->in_channels, count, to, CONV2D_OC_BLOCK);
+            run->kernel->transpose(from, p->in.channel, run->in_channels, count, to, run->pixel);
         from += p->in.row;
-        to += width * CONV2D_OC_BLOCK;
+        to += (ptrdiff_t)width * run->pixel;
     }
 }
 
@@ -70,7 +70,7 @@ static void set_input(d_nhwc_run *run, const d_band *band, float *copy, pitches 
         return;
     copy_rows(run, in + (ptrdiff_t)rows.begin * p->in.row + (ptrdiff_t)columns.begin * p->in.column, rows, columns,
               copy);
-    *from = (pitches){.channel = 1, .column = CONV2D_OC_BLOCK};
+    *from = (pitches){.channel = 1, .column = run->pixel};
     from->row = (ptrdiff_t)(columns.end - columns.begin) * from->column;
     run->in = copy - (ptrdiff_t)rows.begin * from->row - (ptrdiff_t)columns.begin * from->column;
 }
@@ -85,7 +85,7 @@ static void set_output(d_nhwc_run *run, const d_band *band, float *buffer, pitch
     run->residual = p->has_residual ? run->args->residual + out : NULL;
     if (p->out.channel == 1)
         return;
-    *to = (pitches){.channel = 1, .column = CONV2D_OC_BLOCK};
+    *to = (pitches){.channel = 1, .column = run->pixel};
     to->row = (ptrdiff_t)band->columns.count * to->column;
     run->out = buffer - (ptrdiff_t)band->rows.begin * to->row - (ptrdiff_t)band->columns.begin * to->column;
     run->residual = NULL;
@@ -100,7 +100,7 @@ static void store_band(const d_nhwc_run *run, const d_band *band, const float *b
                           (ptrdiff_t)band->rows.begin * p->out.row + (ptrdiff_t)band->columns.begin;
     conv2d_tile_store store = {
         .tile = buffer,
-        .tile_pitch = CONV2D_OC_BLOCK,
+        .tile_pitch = run->pixel,
         .channels = run->channels,
         .columns = band->columns.count * (follow ? band->rows.count : 1),
         .out = run->args->out + out,
@@ -128,7 +128,7 @@ static void run_band(d_nhwc_run *run, d_band *band, float *copy, float *buffer)
     pitches from, to;
     band->rows = d_pieces_at(&run->rows, band->first_row, band->end_row);
     band->columns = d_pieces_at(&run->columns, band->first_column, band->end_column);
-    run->channels = min_size(p->groups * p->out_channels - band->channel, CONV2D_OC_BLOCK);
+    run->channels = min_size(p->groups * p->out_channels - band->channel, (size_t)run->pixel);
     run->in_channels = run->channels / p->out_channels * p->in_channels;
     run->weights = packed_weights(p, run->args->packed, group, 0);
     run->tile.bias = packed_bias(p, run->args->packed, group, 0);
@@ -145,27 +145,28 @@ static void run_band(d_nhwc_run *run, d_band *band, float *copy, float *buffer)
         store_band(run, band, buffer);
 }
 
-/* Units of work are the row tiles of a band's columns for 16 channels, numbered in loop order. */
+/* Units of work are the row tiles of a band's columns for a chunk of channels, numbered in loop order. */
 void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     const blocking *b = &plan->blocking;
     d_nhwc_run run = d_nhwc_begin(plan, args);
     run.copies = b->copy_floats != 0;
+    run.pixel = (ptrdiff_t)b->chunk_channels;
     run.whole = run.copies && p->out.channel != 1;
     float *copy = args->workspace + part * b->workspace;
     copy += -((uintptr_t)copy / sizeof *copy) % CONV2D_OC_BLOCK; /* to a cache line */
     const size_t band_rows = max_size(b->band_rows / run.rows.largest, 1);
     const size_t band_columns = max_size(b->band_columns / run.columns.largest, 1);
     const size_t across = divide_up(run.columns.pieces, band_columns);
-    const size_t chunks = divide_up(p->groups * p->out_channels, CONV2D_OC_BLOCK);
+    const size_t chunks = divide_up(p->groups * p->out_channels, b->chunk_channels);
     const share units = share_of(p->batch * chunks * across * run.rows.pieces, part, parts);
     for (size_t unit = units.begin; unit < units.end;) {
         const size_t outer = unit / run.rows.pieces, row = unit % run.rows.pieces, column = outer % across;
         const size_t most = min_size(run.rows.pieces - row, units.end - unit);
         d_band band = {
             .image = outer / across / chunks,
-            .channel = outer / across % chunks * CONV2D_OC_BLOCK,
+            .channel = outer / across % chunks * b->chunk_channels,
             .first_row = row,
             .end_row = row + min_size(most, band_rows),
             .first_column = column * band_columns,
