@@ -55,6 +55,9 @@ static const choice choices[] = {
     {"128x56x56 31x31 p15 g128", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
     {"96x56x56 4x4 s4 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kwany_sany__avx512_d1x14"},
     {"96x56x56 1x3 p0,0,1,1 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_d1x4"},
+    /* With 8 lanes the masks at the ends of rows cost more than transposing does. */
+    {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
+    {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"1x128x128 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
     /* Outputs that no cache holds: W fetches them ahead. */
     {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
