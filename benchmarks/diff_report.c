@@ -31,12 +31,6 @@ size_t diff_count_wrong(const diff *d)
     return count;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The middle one of the peaks beside a side's parts; 0 without memory. */
 static double usual_peak(const diff_side *side)
 {
@@ -54,7 +48,7 @@ static double usual_peak(const diff_side *side)
                 peaks[count++] = row->parts[p].peak_gflops;
         }
     if (peaks)
-        qsort(peaks, count, sizeof *peaks, compare_doubles);
+        sort_values(peaks, count);
     const double peak = peaks && count ? peaks[count / 2] : 0;
     free(peaks);
     return peak;
@@ -133,7 +127,7 @@ static double usual_reach(const diff *d)
     for (size_t i = 0; reaches && i < d->count; i++)
         reaches[i] = sqrt(d->ratios[i].high / d->ratios[i].low) - 1;
     if (reaches)
-        qsort(reaches, d->count, sizeof *reaches, compare_doubles);
+        sort_values(reaches, d->count);
     const double reach = reaches ? reaches[d->count / 2] : NAN;
     free(reaches);
     return reach;

@@ -81,12 +81,6 @@ static range find_range(const measurement *m)
     return r;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* As many runs as fall into a column of pixels: from the least to the greatest, and a mark at the median. */
 static void draw_column(FILE *file, const measurement *m, const range *r, double x, size_t first, size_t end)
 {
@@ -94,7 +88,7 @@ static void draw_column(FILE *file, const measurement *m, const range *r, double
     if (!sorted)
         return;
     memcpy(sorted, m->time.samples + first, (end - first) * sizeof *sorted);
-    qsort(sorted, end - first, sizeof *sorted, compare_doubles);
+    sort_values(sorted, end - first);
     if (end - first > 1)
         plot_line(file, "range", x, plot_place(&r->y, sorted[0] * r->scale), x,
                   plot_place(&r->y, sorted[end - first - 1] * r->scale));

@@ -8,16 +8,6 @@
 
 enum { MOST_MEANS = 64 };
 
-/* The rows from `first` on with its threads and ISA. */
-static peer_rows same_conditions(const peer_rows *all, size_t first)
-{
-    const peer_row *const start = &all->rows[first];
-    size_t count = 0;
-    while (first + count < all->count && start[count].threads == start->threads && start[count].isa == start->isa)
-        count++;
-    return (peer_rows){.rows = all->rows + first, .count = count};
-}
-
 static void add_mean(FILE *file, const peer_rows *rows, const peer_mean *m)
 {
     fputs("<tr>", file);
@@ -37,7 +27,7 @@ static void add_means(FILE *file, const peer_rows *all)
                                          "geometric mean", "smallest", "largest",      NULL};
     page_open_table(file, "How many times as fast this library is", titles);
     for (size_t i = 0; i < all->count;) {
-        const peer_rows rows = same_conditions(all, i);
+        const peer_rows rows = peer_same_conditions(all, i);
         peer_mean means[MOST_MEANS];
         const size_t count = peer_means(&rows, means, MOST_MEANS);
         for (size_t k = 0; k < count; k++)
@@ -97,7 +87,7 @@ static void add_descriptions(FILE *file, const peer_list *peers)
 /* The best ones of the first conditions; what the page begins with. */
 static void add_facts(FILE *file, const peer_rows *all)
 {
-    const peer_rows rows = same_conditions(all, 0);
+    const peer_rows rows = peer_same_conditions(all, 0);
     peer_mean means[MOST_MEANS];
     const size_t count = peer_means(&rows, means, MOST_MEANS);
     fputs("<ul class=\"facts\">\n", file);

@@ -205,6 +205,8 @@ void page_add_results(FILE *file, const figure_source *source)
     fputs("<nav aria-label=\"Sections\">", file);
     if (t.timed)
         fputs("<a href=\"#roofline\">Roofline</a> <a href=\"#bound\">Percent of the bound</a> ", file);
+    if (t.timed && source->report->problems->network_count)
+        fputs("<a href=\"#networks\">Networks</a> ", file);
     fputs("<a href=\"#problems\">Problems</a> ", file);
     if (t.timed)
         fputs("<a href=\"#runs\">Runs</a> ", file);

@@ -48,16 +48,6 @@ static void add_row(json *j, const peer_row *row)
     json_close(j, '}');
 }
 
-/* The rows from `first` on that have its threads and ISA. */
-static peer_rows same_conditions(const peer_rows *all, size_t first)
-{
-    const peer_row *const start = &all->rows[first];
-    size_t count = 0;
-    while (first + count < all->count && start[count].threads == start->threads && start[count].isa == start->isa)
-        count++;
-    return (peer_rows){.rows = all->rows + first, .count = count};
-}
-
 static void add_means(json *j, const peer_rows *rows)
 {
     peer_mean means[MOST_MEANS];
@@ -94,7 +84,7 @@ static void add_everything(json *j, const void *context)
     json_close(j, ']');
     json_open(j, "means", '[');
     for (size_t i = 0; i < all->rows->count;) {
-        const peer_rows rows = same_conditions(all->rows, i);
+        const peer_rows rows = peer_same_conditions(all->rows, i);
         add_means(j, &rows);
         i += rows.count;
     }

@@ -60,6 +60,15 @@ static void add_best(const peer_rows *all, peer_class which, peer_mean *m)
     }
 }
 
+peer_rows peer_same_conditions(const peer_rows *all, size_t first)
+{
+    const peer_row *const start = &all->rows[first];
+    size_t count = 0;
+    while (first + count < all->count && start[count].threads == start->threads && start[count].isa == start->isa)
+        count++;
+    return (peer_rows){.rows = all->rows + first, .count = count};
+}
+
 size_t peer_means(const peer_rows *all, peer_mean *means, size_t most)
 {
     static const char *const class_titles[PEER_CLASSES] = {"best nchw", "best nhwc/own"};

@@ -25,6 +25,9 @@ const peer_row *peer_best(const peer_rows *all, const char *name, peer_class whi
 /* For each column, then "best nchw" and "best nhwc/own"; returns their number, at most `most`. */
 size_t peer_means(const peer_rows *all, peer_mean *means, size_t most);
 
+/* The rows from `first` on that have its threads and ISA. */
+peer_rows peer_same_conditions(const peer_rows *all, size_t first);
+
 /* The best peers of each problem and the means: of rows with the same threads and ISA. */
 void peer_report_summary(const report *r, const peer_rows *all);
 
