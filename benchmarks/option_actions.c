@@ -6,6 +6,7 @@
 
 #include "calls.h"
 #include "chains.h"
+#include "dump_asm.h"
 #include "explain.h"
 #include "hash.h"
 #include "option_help.h"
@@ -63,6 +64,8 @@ static int run_version(options *asked)
 static const option_row rows[] = {
     {"--explain", NULL, "print what the library would do with each problem, and why; run nothing",
      .action = {explain_run, .needs_problems = true}},
+    {"--dump-asm", NULL, "print the hot loop of the kernel that each problem runs, with its FMAs, loads and bytes",
+     .action = {dump_asm_run}},
     {"--tune", NULL, "measure which kernel and blocking is best, and how far from it the library's choice is",
      .action = {tune_run, .needs_problems = true}},
     {"--records", "FILE", "write what --tune finds: text, or C if the name ends in .h", .read = read_records_out},

@@ -14,6 +14,7 @@ TESTED = [
     'benchmarks/darknet.h',
     'benchmarks/input.h',
     'benchmarks/json_value.h',
+    'benchmarks/machine_code.h',
     'benchmarks/markup.h',
     'benchmarks/onnx.h',
     'benchmarks/oracle.h',
