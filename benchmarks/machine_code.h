@@ -31,7 +31,7 @@ typedef struct code_loop {
     code_counts counts;
 } code_loop;
 
-/* Takes the first function of a listing, which is changed and must live as long; false if there is none, or no memory. */
+/* Takes the instructions of a listing, which is changed and must live as long; false if there are none or no memory. */
 bool code_read(char *listing, code_function *function);
 void code_free(code_function *function);
 

@@ -10,6 +10,7 @@
 #include "explain.h"
 #include "hash.h"
 #include "option_help.h"
+#include "option_man.h"
 #include "option_table.h"
 #include "overhead.h"
 #include "report.h"
@@ -83,6 +84,8 @@ static const option_row rows[] = {
     {"--list", NULL, "print the kernels of this build", .action = {run_list}},
     {"--version", NULL, "print the version", .action = {run_version}},
     {"--help", NULL, "print this", .action = {help_run}},
+    {"--man", NULL, NULL, .action = {man_run}},
+    {"--completion", NULL, NULL, .action = {completion_run}},
 };
 
 const option_group options_of_actions = {"Other questions, answered instead", rows, sizeof rows / sizeof *rows};

@@ -1,39 +1,36 @@
 /* SPDX-License-Identifier: MIT */
 #include "option_help.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "option_table.h"
 
-void help_print_grammar(FILE *file)
-{
-    fputs("A problem is                              for example\n"
-          "  CxHxW RxS WORDS                         16x512x512 3x3\n"
-          "  NxCxHxW KxRxS WORDS                     16x16x512x512 16x3x3 s2 p1 d1 g1\n"
-          "  a benchdnn string or verbose line       mb1ic64ih56oc256oh56kh1ph0 (without mb the batch is 2, as there)\n"
-          "with as many output channels K as input channels C, and a batch N of 1, unless given.  The words:\n"
-          "  sA sAxB  stride (rows x columns)        dA dAxB  dilation, 1 is dense\n"
-          "  pA pAxB pTOP,BOTTOM,LEFT,RIGHT padding  gA groups   nA batch   kA output channels\n"
-          "  b  bias                                 relu   clamp:LOW:HIGH   leaky:SLOPE\n"
-          "  hswish hsigmoid sigmoid silu tanh gelu mish  the other activations\n"
-          "  res  add a residual; inplace: the same, in the output's memory   xA  occurs so often in its network\n"
-          "  nchw nhwc nchw-nhwc nhwc-nchw  input's and output's layout       oihw ohwi hwio  the weights' layout\n",
-          file);
-}
+const char help_grammar[] =
+    "A problem is                              for example\n"
+    "  CxHxW RxS WORDS                         16x512x512 3x3\n"
+    "  NxCxHxW KxRxS WORDS                     16x16x512x512 16x3x3 s2 p1 d1 g1\n"
+    "  a benchdnn string or verbose line       mb1ic64ih56oc256oh56kh1ph0 (without mb the batch is 2, as there)\n"
+    "with as many output channels K as input channels C, and a batch N of 1, unless given.  The words:\n"
+    "  sA sAxB  stride (rows x columns)        dA dAxB  dilation, 1 is dense\n"
+    "  pA pAxB pTOP,BOTTOM,LEFT,RIGHT padding  gA groups   nA batch   kA output channels\n"
+    "  b  bias                                 relu   clamp:LOW:HIGH   leaky:SLOPE\n"
+    "  hswish hsigmoid sigmoid silu tanh gelu mish  the other activations\n"
+    "  res  add a residual; inplace: the same, in the output's memory   xA  occurs so often in its network\n"
+    "  nchw nhwc nchw-nhwc nhwc-nchw  input's and output's layout       oihw ohwi hwio  the weights' layout\n";
 
-static void print_examples(void)
-{
-    fputs("convbench: verifies and times libconv2d's convolutions\n"
-          "usage: convbench [OPTION]... PROBLEM...\n\n"
-          "For example\n"
-          "  convbench 64x56x56 3x3 p1                  is it right, how fast, and how near to what this CPU can do?\n"
-          "  convbench --suite resnet50 --threads 1,2   the same of a whole network, on one thread and on two\n"
-          "  convbench --explain 64x56x56 3x3 p1        which kernel runs, and why not another?\n"
-          "  convbench --peers 64x56x56 3x3 p1          how fast are other libraries?\n"
-          "  convbench diff old.json new.json           did it get slower?  (diff --help)\n",
-          stdout);
-}
+const char help_examples[] =
+    "  convbench 64x56x56 3x3 p1                  is it right, how fast, and how near to what this CPU can do?\n"
+    "  convbench --suite resnet50 --threads 1,2   the same of a whole network, on one thread and on two\n"
+    "  convbench --explain 64x56x56 3x3 p1        which kernel runs, and why not another?\n"
+    "  convbench --peers 64x56x56 3x3 p1          how fast are other libraries?\n"
+    "  convbench diff old.json new.json           did it get slower?  (diff --help)\n";
+
+const char help_columns[] =
+    "The titles of --shapes, in any order: ic ih iw oc kh kw, perhaps n (batch), g or groups, sh sw (stride), dh dw\n"
+    "(dilation, 1 is dense), pt pl pb pr (padding) or pads_rev_twice (LEFT;RIGHT;TOP;BOTTOM), oh ow (checked), bias\n"
+    "(True or False).  Other columns are ignored.\n";
 
 /* As wide as the longest. */
 static int width_of_names(void)
@@ -41,7 +38,7 @@ static int width_of_names(void)
     int width = 0;
     for (size_t g = 0; g < OPTION_GROUPS; g++)
         for (size_t i = 0; i < option_groups[g]->count; i++)
-            if ((int)strlen(option_groups[g]->rows[i].name) > width)
+            if (option_groups[g]->rows[i].help && (int)strlen(option_groups[g]->rows[i].name) > width)
                 width = (int)strlen(option_groups[g]->rows[i].name);
     return width;
 }
@@ -53,21 +50,20 @@ static void print_options(void)
         const option_group *const group = option_groups[g];
         printf("\n%s\n", group->title);
         for (size_t i = 0; i < group->count; i++)
-            printf("  %-*s %-8s %s\n", width, group->rows[i].name, group->rows[i].value ? group->rows[i].value : "",
-                   group->rows[i].help);
+            if (group->rows[i].help)
+                printf("  %-*s %-8s %s\n", width, group->rows[i].name, group->rows[i].value ? group->rows[i].value : "",
+                       group->rows[i].help);
     }
 }
 
 int help_run(options *asked)
 {
     (void)asked;
-    print_examples();
+    printf("convbench: verifies and times libconv2d's convolutions\n"
+           "usage: convbench [OPTION]... PROBLEM...\n\nFor example\n%s",
+           help_examples);
     print_options();
-    printf("\n");
-    help_print_grammar(stdout);
-    printf("\nThe titles of --shapes, in any order: ic ih iw oc kh kw, perhaps n (batch), g or groups, sh sw (stride), "
-           "dh dw\n(dilation, 1 is dense), pt pl pb pr (padding) or pads_rev_twice (LEFT;RIGHT;TOP;BOTTOM), oh ow "
-           "(checked), bias\n(True or False).  Other columns are ignored.\n");
-    printf("\nExit code: 0; 1 when a result is wrong or a run failed; 2 when an argument is wrong.\n");
+    printf("\n%s\n%s\nExit code: 0; 1 when a result is wrong or a run failed; 2 when an argument is wrong.\n",
+           help_grammar, help_columns);
     return EXIT_SUCCESS;
 }

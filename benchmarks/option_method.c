@@ -89,7 +89,8 @@ static bool read_records(options *o, scan *s)
 }
 
 static const option_row rows[] = {
-    {"--isa", "LIST", "run each problem with at most these: any, scalar, avx2, avx512", .read = read_isas},
+    {"--isa", "LIST", "run each problem with at most these: any, scalar, avx2, avx512", .read = read_isas,
+     .words = "any scalar avx2 avx512"},
     {"--threads", "LIST", "run each problem on so many threads (default 1)", .read = read_threads},
     {"--time", "SECONDS", "for each measurement (default 0.5)", .read = read_seconds},
     {"--rounds", "N", "measure all problems N times in turn, each time for a share of --time (see diff)",

@@ -85,7 +85,8 @@ static const option_row rows[] = {
      .read = read_input},
     {"--suite", "LIST", "the layers of these networks (files of suites/, or paths)", .read = read_suites},
     {"--shapes", "FILE", "comma-separated columns, titles in the first row (see below)", .read = read_shapes},
-    {"--layout", "LIST", "run each problem in each of these: nchw, nhwc, nchw-nhwc, nhwc-nchw", .read = read_layouts},
+    {"--layout", "LIST", "run each problem in each of these: nchw, nhwc, nchw-nhwc, nhwc-nchw", .read = read_layouts,
+     .words = "nchw nhwc nchw-nhwc nhwc-nchw"},
     {"--sample", "K", "take every K-th of all problems", .read = read_sample},
 };
 

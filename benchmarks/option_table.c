@@ -4,7 +4,7 @@
 #include <string.h>
 
 const option_group *const option_groups[OPTION_GROUPS] = {&options_of_problems, &options_of_method, &options_of_report,
-                                                          &options_of_actions, &options_of_instruments};
+                                                          &options_of_instruments, &options_of_actions};
 
 const option_row *option_find(const char *argument)
 {

@@ -7,13 +7,15 @@
 
 /* An option has a reader for its value, or is an action, or both; or else it sets a flag. */
 typedef struct option_row {
-    const char *name, *value, *help; /* value: what --help calls it; NULL without one */
+    /* value: what --help calls it, NULL without one; help: NULL for an option that only the build uses. */
+    const char *name, *value, *help;
     /* Reads all of the value at s->at into the options; on false *s->error says what is wrong and where. */
     bool (*read)(options *o, scan *s);
     bool is_optional; /* the value, which then follows a = */
     action action;    /* what convbench does instead of measuring; run is NULL for any other option */
     size_t flag;      /* offset of a bool in the options, which becomes flag_value */
     bool flag_value;
+    const char *words; /* that the value, or each item of a list, may be: between blanks; for completion */
 } option_row;
 
 typedef struct option_group {

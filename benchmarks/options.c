@@ -109,7 +109,7 @@ bool options_read(options *o, int argument_count, char **arguments)
         good = input_repeat_in_layouts(&o->problems, o->layouts, o->layout_count);
     if (!good) {
         fprintf(stderr, "\n");
-        help_print_grammar(stderr);
+        fputs(help_grammar, stderr);
         fprintf(stderr, "convbench --help prints the options.\n");
         options_free(o);
     }

@@ -4,6 +4,7 @@
 every option once, under a heading.
 usage: check_command_line.py CONVBENCH"""
 import re
+import shutil
 import subprocess
 import sys
 
@@ -37,6 +38,7 @@ CASES = [
     (['--rounds', '2', '--time', '0.01', SMALL], 0, '50 of 50'),
     (['--verify', '--no-verify', SMALL], 2, 'exclude each other'),
     (['--records', 'found.txt', SMALL], 2, '--tune finds'),
+    (['--dump-asm'], 1, 'needs a problem'),
     (['--csv', 'calls.csv', SMALL], 2, '--calls records'),
     (['--calls', '1', SMALL], 2, 'at least 2'),
     (['--calls', '10'], 2, 'no problem is given'),
@@ -79,8 +81,23 @@ def check_help(convbench):
             yield f'--help has {name}, which is not an option'
 
 
+def check_dump(convbench):
+    kernel = 'conv2d_f32_nchw_kw3_s1__avx2_k2x6'
+    without = subprocess.run([convbench, '--dump-asm', '--kernel', kernel], capture_output=True, text=True, timeout=60,
+                             env={'PATH': '/nonexistent'}, check=False)
+    if without.returncode != 1 or 'needs objdump, which is not here' not in without.stderr:
+        yield f'--dump-asm without objdump: {without}'
+    if not shutil.which('objdump'):
+        print('objdump not found: --dump-asm is not tried')
+        return
+    code, said = run(convbench, ['--dump-asm', '--kernel', kernel])
+    counts = re.search(r'a turn: (\d+) FMAs of 256 bits; \d+ loads, \d+ bytes; \d+ stores', said)
+    if code != 0 or not counts or int(counts.group(1)) % 12:
+        yield f'--dump-asm: {code}, {said}'
+
+
 def main():
-    failures = [*check_cases(sys.argv[1]), *check_help(sys.argv[1])]
+    failures = [*check_cases(sys.argv[1]), *check_help(sys.argv[1]), *check_dump(sys.argv[1])]
     print('\n'.join(failures + [f'{len(CASES)} command lines tried, {len(failures)} failures']))
     return 1 if failures else 0
 

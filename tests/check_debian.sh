@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds the Debian packages from what git would commit, has lintian look at them, installs and uses them, removes them.
-# Wants root, debhelper, help2man, lintian, and what tests/check_package.sh uses.
+# Wants root, debhelper, lintian, and what tests/check_package.sh uses.
 # usage: check_debian.sh SOURCE_DIR
 set -eu
 source=$1
