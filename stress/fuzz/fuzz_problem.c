@@ -3,23 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check_problem.h"
 #include "fuzz.h"
-#include "problem.h"
-
-/* What is accepted is written in a form that is read back as the same problem, and planning knows what to say. */
-static void check_problem(const problem *p)
-{
-    char text[PROBLEM_TEXT_SIZE], again[PROBLEM_TEXT_SIZE];
-    problem second;
-    scan_error error;
-    REQUIRE(problem_format(p, text, sizeof text) < sizeof text);
-    REQUIRE(problem_parse(text, &second, NULL, &error));
-    problem_format(&second, again, sizeof again);
-    REQUIRE(strcmp(text, again) == 0);
-    conv2d_plan plan;
-    const conv2d_status status = conv2d_plan_init(&plan, &p->desc, NULL);
-    REQUIRE(status == CONV2D_OK || status == CONV2D_OVERFLOW);
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
