@@ -150,16 +150,30 @@ conv_case draw_case(choices *c, conv2d_isa isa, double most_work)
     return test;
 }
 
-/* One input channel a group, and what unrolled taps need. */
+/* Channels as family D takes them: one a group, or (its g tiles) few. */
+static void make_groups(choices *c, const conv2d_kernel_info *kernel, conv2d_desc *d)
+{
+    const bool along_channels = strstr(kernel->name, "_nhwc_") != NULL, several = strstr(kernel->name, "_g") != NULL;
+    d->groups = any_size(c, 40);
+    size_t in_channels = 1, out_channels = along_channels || choose_below(c, 2) ? 1 : choose_between(c, 1, 5);
+    if (several) {
+        out_channels = (size_t)2 << choose_below(c, kernel->lanes == 16 ? 4 : 3);
+        in_channels = choose_between(c, 1, out_channels);
+        d->groups = any_size(c, 12);
+    }
+    d->in_channels = d->groups * in_channels;
+    d->out_channels = d->groups * out_channels;
+    if (!along_channels)
+        d->in_layout = d->out_layout = CONV2D_NCHW;
+}
+
+/* And what its unrolled taps need. */
 static void make_depthwise(choices *c, const conv2d_kernel_info *kernel, conv2d_desc *d)
 {
-    const bool nhwc = strstr(kernel->name, "_nhwc_") != NULL;
-    d->groups = d->in_channels = any_size(c, 40);
-    d->out_channels = d->groups * (nhwc || choose_below(c, 2) ? 1 : choose_between(c, 1, 5));
-    d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
+    make_groups(c, kernel, d);
     if (!kernel->kernel_width)
         return;
-    if (!nhwc)
+    if (strstr(kernel->name, "_nhwc_") == NULL)
         d->kernel_height = d->kernel_width;
     d->dilation_h = 1;
     const size_t most = d->kernel_width / 2;

@@ -135,6 +135,14 @@ static void find_kernels(torture *t)
             t->kernels[t->kernel_count++] = t->kernels[i];
 }
 
+/* A kernel that no case was good for has not been tested. */
+static void report_left_out(const torture *t)
+{
+    for (size_t i = 0; i < t->kernel_count; i++)
+        if (t->runs[i] == 0)
+            printf("never forced: %s\n", t->kernels[i].name);
+}
+
 static void run_all(torture *t)
 {
     const torture_options *const o = &t->asked;
@@ -150,6 +158,7 @@ static void run_all(torture *t)
         }
     }
     report(t, now - start);
+    report_left_out(t);
 }
 
 int main(int argument_count, char **arguments)

@@ -99,7 +99,8 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     d.pad_left = pads & 1;
     d.pad_right = pads >> 1;
     if (depthwise) {
-        d.groups = d.in_channels = channels;
+        d.groups = channels;
+        d.in_channels = d.out_channels = strstr(info->name, "_g") ? 2 * channels : channels;
         d.pad_top = d.pad_left;
         d.pad_bottom = d.pad_right;
     }
@@ -108,8 +109,9 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     if (info->family[0] == 'k') {
         d.in_layout = info->stride_w ? CONV2D_NCHW : CONV2D_NHWC;
         d.out_layout = (conv2d_layout)(number % 2);
-    } else if (nhwc) {
-        d.in_layout = d.out_layout = CONV2D_NHWC;
+    } else if (nhwc) { /* NCHW passes through the workspace */
+        d.in_layout = number % 3 ? CONV2D_NHWC : CONV2D_NCHW;
+        d.out_layout = number % 3 < 2 ? CONV2D_NHWC : CONV2D_NCHW;
     }
     d.bias = number % 4 ? bias_given : NULL;
     d.residual = number % 5 == 0 ? residual_given : number % 5 == 1 ? residual_in_place : NULL;
@@ -133,7 +135,8 @@ static grid grid_of(const conv2d_kernel_info *info)
     case 'k':
         return (grid){info->tile_channels, info->lanes, 1, 2 * info->tile_columns + 1, 1};
     case 'd':
-        return nhwc ? (grid){info->lanes + 1, info->lanes, info->tile_rows + 1, 3 * info->tile_columns + 1, 1}
+        /* Less than a vector of channels, and one with a rest. */
+        return nhwc ? (grid){2 * info->lanes - 2, info->lanes - 1, info->tile_rows + 1, 3 * info->tile_columns + 1, 1}
                     : (grid){1, 1, info->tile_rows + 2, 6 * info->lanes, info->lanes / 2};
     default:
         return (grid){1, 1, 1, 1, 1};
