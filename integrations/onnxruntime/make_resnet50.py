@@ -21,21 +21,22 @@ class Builder:
         self.nodes.append(helper.make_node(kind, sources, [result], **attributes))
         return result
 
-    def weights(self, *shape):
+    def weights(self, *shape, gain=1.0):
         name = f"w{len(self.constants)}"
-        scale = numpy.sqrt(2 / numpy.prod(shape[1:])) if len(shape) > 1 else 0.01
+        scale = gain * numpy.sqrt(2 / numpy.prod(shape[1:])) if len(shape) > 1 else 0.01
         array = RANDOM.standard_normal(shape, dtype=numpy.float32) * numpy.float32(scale)
         self.constants.append(constant(name, array))
         return name
 
-    def conv(self, source, out_channels, in_channels, kernel, stride=1):
-        sources = [source, self.weights(out_channels, in_channels, kernel, kernel), self.weights(out_channels)]
+    def conv(self, source, out_channels, in_channels, kernel, stride=1, gain=1.0):
+        sources = [source, self.weights(out_channels, in_channels, kernel, kernel, gain=gain),
+                   self.weights(out_channels)]
         return self.add("Conv", sources, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[kernel // 2] * 4)
 
     def block(self, source, in_channels, inner, outer, stride):
         x = self.add("Relu", [self.conv(source, inner, in_channels, 1)])
         x = self.add("Relu", [self.conv(x, inner, inner, 3, stride)])
-        x = self.conv(x, outer, inner, 1)
+        x = self.conv(x, outer, inner, 1, gain=0.25) # or sums of sixteen blocks grow
         shortcut = source if in_channels == outer else self.conv(source, outer, in_channels, 1, stride)
         return self.add("Relu", [self.add("Add", [x, shortcut])])
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* What making a kernel and running it have in common. */
+#ifndef CONV2D_ORT_KERNEL_STATE_H
+#define CONV2D_ORT_KERNEL_STATE_H
+
+#include <pthread.h>
+
+#include "kernel.h"
+#include "shape_plan.h"
+
+/* So many shapes are remembered, the longest unused one is given up. */
+enum { CACHED_PLANS = 8 };
+
+typedef struct cached_plan {
+    size_t dims[MAX_TENSORS][4]; /* of the tensors it was made for; all 0: empty */
+    unsigned long used;
+    shape_plan plan;
+} cached_plan;
+
+typedef struct kernel {
+    ort_compute compute; /* first: the runtime's pointer to it is one to the kernel */
+    const ort_api *api;
+    team *team;
+    char name[128];
+    program program;
+    float *packed; /* NULL: weights or bias are no constants */
+    pthread_mutex_t lock;
+    unsigned long clock;
+    cached_plan cache[CACHED_PLANS];
+} kernel;
+
+/* A status that names the node. */
+ort_status *kernel_fail(const kernel *k, const char *what);
+/* The dimensions of a tensor of a convolution of this rank. */
+void kernel_set_dims(tensor *t, const int64_t *dims, size_t rank, size_t conv_rank);
+
+/* For ort_compute. */
+ort_status *kernel_compute(ort_compute *self, void *state, ort_context *context);
+
+#endif
