@@ -119,6 +119,11 @@ def check_tails():
                   node("Mul", ["c", "b"], "d"), node("Div", ["d", "six"], "y")]
     check_tail("hard swish in parts", hard_swish, {"Add": 1, "Clip": 1, "Mul": 1, "Div": 1},
                constants={"three": f32(3), "zero": f32(0), "six": f32(6)})
+    whole = [node("Mul", ["c", "s"], "c1"), node("Add", ["t", "c1"], "c2"), node("Add", ["three", "c2"], "a"),
+             node("Clip", ["a", "zero", "six"], "b"), node("Mul", ["b", "c2"], "d"), node("Div", ["d", "six"], "e"),
+             node("Mul", ["s", "e"], "f"), node("Add", ["f", "t"], "y")]
+    check_tail("hard swish between scales", whole, {"Add": 3, "Clip": 1, "Mul": 3, "Div": 1},
+               constants={"three": f32(3), "zero": f32(0), "six": f32(6), "s": f32([1.375]), "t": f32(-0.3)})
     check_tail("hard sigmoid", [node("HardSigmoid", ["c"], "y", alpha=0.25, beta=0.4)], {"HardSigmoid": 1})
     # Not a product: by a constant the runtime multiplies the weights.
     check_tail("by channel", [node("Sub", ["c", "k"], "a"), node("Add", ["a", "r"], "y")], {"Sub": 1, "Add": 1},

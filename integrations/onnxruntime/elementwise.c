@@ -13,7 +13,13 @@ static ALWAYS_INLINE float hard_sigmoid(float x, float a, float b)
     return high < 0 ? 0 : high;
 }
 
-static ALWAYS_INLINE float step_value(step_kind kind, float x, float y, float a, float b)
+static ALWAYS_INLINE float clip(float x, float low, float high)
+{
+    const float raised = x < low ? low : x;
+    return raised > high ? high : raised;
+}
+
+static ALWAYS_INLINE float step_value(step_kind kind, float x, float y, float a, float b, float low, float high)
 {
     switch (kind) {
     case STEP_ADD:
@@ -27,13 +33,17 @@ static ALWAYS_INLINE float step_value(step_kind kind, float x, float y, float a,
     case STEP_RELU:
         return x < 0 ? 0 : x;
     case STEP_CLIP:
-        return (x < a ? a : x) > b ? b : (x < a ? a : x);
+        return clip(x, a, b);
     case STEP_LEAKY_RELU:
         return x < 0 ? a * x : x;
     case STEP_HARD_SIGMOID:
         return hard_sigmoid(x, a, b);
     case STEP_HARD_SWISH:
         return x * hard_sigmoid(x, a, b);
+    case STEP_AFFINE:
+        return x * a + b;
+    case STEP_CLIP_SWISH:
+        return x * clip(x + a, low, high) / b;
     }
     return x;
 }
@@ -41,9 +51,9 @@ static ALWAYS_INLINE float step_value(step_kind kind, float x, float y, float a,
 static ALWAYS_INLINE void each(step_kind kind, const expression_step *step, float *restrict out, const float *left,
                                size_t left_step, const float *right, size_t right_step, size_t count)
 {
-    const float a = step->a, b = step->b;
+    const float a = step->a, b = step->b, low = step->low, high = step->high;
     for (size_t i = 0; i < count; i++)
-        out[i] = step_value(kind, left[i * left_step], right[i * right_step], a, b);
+        out[i] = step_value(kind, left[i * left_step], right[i * right_step], a, b, low, high);
 }
 
 /* The kind and the distances become constants of loops of their own. */
@@ -77,6 +87,12 @@ static ALWAYS_INLINE void each_kind(const expression_step *step, float *out, con
         return;
     case STEP_HARD_SWISH:
         each(STEP_HARD_SWISH, step, out, left, left_step, left, left_step, count);
+        return;
+    case STEP_AFFINE:
+        each(STEP_AFFINE, step, out, left, left_step, left, left_step, count);
+        return;
+    case STEP_CLIP_SWISH:
+        each(STEP_CLIP_SWISH, step, out, left, left_step, left, left_step, count);
         return;
     }
 }

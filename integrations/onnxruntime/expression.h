@@ -20,14 +20,16 @@ typedef enum step_kind {
     STEP_CLIP,         /* a to b */
     STEP_LEAKY_RELU,   /* slope a */
     STEP_HARD_SIGMOID, /* max(0, min(1, a x + b)) */
-    STEP_HARD_SWISH    /* x times that */
+    STEP_HARD_SWISH,   /* x times that */
+    STEP_AFFINE,       /* x a + b, rounded twice; made by expression_merge, as the next */
+    STEP_CLIP_SWISH    /* x clip(x + a, low, high) / b */
 } step_kind;
 
 /* left and right are values: operands come first, step i makes value MAX_OPERANDS + i. */
 typedef struct expression_step {
     step_kind kind;
     size_t left, right;
-    float a, b;
+    float a, b, low, high;
 } expression_step;
 
 /* The last step's value is the result; no steps: operand 0 is. */
@@ -59,6 +61,9 @@ typedef struct evaluation {
 /* Into how many pieces of work the shape falls, and part `part` of `parts` of them. */
 size_t expression_units(const expression_shape *shape);
 void expression_evaluate(const evaluation *evaluation, size_t part, size_t parts);
+
+/* Merges steps where that changes no bit; scalars: the values of operands that are one constant, else NULL. */
+void expression_merge(expression *x, const float *const scalars[MAX_OPERANDS]);
 
 /* Whether a step reads one value only. */
 bool step_is_unary(step_kind kind);

@@ -131,7 +131,7 @@ static const char *add_fused_activation(program *p, const ort_api *api, const gr
         p->activation = op->activation;
         return NULL;
     }
-    expression_step step = {op->kind, last_value(p), 0, op->a, op->b};
+    expression_step step = {.kind = op->kind, .left = last_value(p), .a = op->a, .b = op->b};
     if (!step_is_unary(step.kind) || (step.kind == STEP_CLIP && (count != 2 || !(parameters[0] <= parameters[1]))))
         return "an activation with parameters that have no meaning";
     step.a = given && count > 0 ? parameters[0] : step.a;
@@ -224,7 +224,7 @@ static bool extend_silu(program *p, const graph_node *node)
 
 static bool extend_step(program *p, const ort_api *api, const graph_node *node, const operation *op)
 {
-    expression_step step = {op->kind, 0, 0, op->a, op->b};
+    expression_step step = {.kind = op->kind, .a = op->a, .b = op->b};
     if (!find_value(p, &node->inputs[0], &step.left))
         return false;
     if (step_is_unary(step.kind) ? !read_parameters(api, node, &step) : !find_value(p, &node->inputs[1], &step.right))
@@ -277,6 +277,19 @@ static source *source_at(program *p, size_t index)
     return index < count ? fixed[index] : index - count < p->operand_count ? &p->operands[index - count] : NULL;
 }
 
+static void merge_steps(program *p)
+{
+    const float *scalars[MAX_OPERANDS] = {NULL};
+    for (size_t i = 1; i < p->operand_count; i++) {
+        const source *s = &p->operands[i];
+        bool single = s->data != NULL;
+        for (size_t k = 0; k < s->rank; k++)
+            single = single && s->dims[k] == 1;
+        scalars[i] = single ? s->data : NULL;
+    }
+    expression_merge(&p->expression, scalars);
+}
+
 ort_status *program_keep(program *p, const ort_api *api, const graph_node *fused)
 {
     ort_status *status = NULL;
@@ -288,6 +301,8 @@ ort_status *program_keep(program *p, const ort_api *api, const graph_node *fused
             status = keep(s, api, fused);
     p->binding_count = 0;
     p->result = NULL;
+    if (!status)
+        merge_steps(p);
     return status;
 }
 
