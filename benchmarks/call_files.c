@@ -9,7 +9,7 @@ static void add_csv(FILE *file, const void *context)
 {
     const call_results *const results = context;
     fprintf(file, "problem,kernel,isa,threads,call,disturbed");
-    for (size_t c = 0; c < CALL_COLUMNS && results->count; c++)
+    for (size_t c = 0; results->count && c < results->summaries->series->column_count; c++)
         fprintf(file, ",%s (%s)", results->summaries->series->columns[c].name,
                 results->summaries->series->columns[c].unit);
     fprintf(file, "\n");
@@ -18,7 +18,7 @@ static void add_csv(FILE *file, const void *context)
         for (size_t call = 0; call < s->count; call++) {
             fprintf(file, "%s,%s,%s,%zu,%zu,%d", s->problem, s->kernel, s->isa, s->threads, call,
                     (int)s->disturbed[call]);
-            for (size_t c = 0; c < CALL_COLUMNS; c++)
+            for (size_t c = 0; c < s->column_count; c++)
                 fprintf(file, ",%.10g", s->columns[c].values[call]);
             fprintf(file, "\n");
         }
@@ -53,8 +53,8 @@ static void add_column(json *j, const call_summary *summary, size_t c)
     json_string(j, "name", column->name);
     json_string(j, "unit", column->unit);
     json_truth(j, "constant", true, summary->constant[c]);
-    json_numbers(j, "pearson", summary->pearson[c], CALL_COLUMNS);
-    json_numbers(j, "spearman", summary->spearman[c], CALL_COLUMNS);
+    json_numbers(j, "pearson", summary->pearson[c], summary->series->column_count);
+    json_numbers(j, "spearman", summary->spearman[c], summary->series->column_count);
     add_buckets(j, summary, c);
     json_numbers(j, "values", column->values, summary->series->count);
     json_close(j, '}');
@@ -76,7 +76,7 @@ static void add_series(json *j, const call_summary *summary)
             json_number(j, NULL, (double)i);
     json_close(j, ']');
     json_open(j, "columns", '[');
-    for (size_t c = 0; c < CALL_COLUMNS; c++)
+    for (size_t c = 0; c < s->column_count; c++)
         add_column(j, summary, c);
     json_close(j, ']');
     json_close(j, '}');

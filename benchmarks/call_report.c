@@ -8,13 +8,20 @@
 #include "report.h"
 #include "statistics.h"
 
-enum { CELL = 9, TABLES_BESIDE = 4, TABLE_WIDTH = 2 * CALL_BUCKETS + 4 };
+enum { LABEL = 12, TABLES_BESIDE = 4, TABLE_WIDTH = 2 * CALL_BUCKETS + 4 };
+
+/* As much of a name as a column of the text holds: that of an event may be long, and its end says more. */
+static const char *label_of(const call_summary *summary, size_t c)
+{
+    const char *const name = summary->series->columns[c].name, *const dot = strrchr(name, '.');
+    return strlen(name) > LABEL && dot ? dot + 1 : name;
+}
 
 /* The columns that vary, the duration first. */
-static size_t find_varying(const call_summary *summary, size_t varying[CALL_COLUMNS])
+static size_t find_varying(const call_summary *summary, size_t varying[CALL_MOST_COLUMNS])
 {
     size_t count = 0;
-    for (size_t c = 0; c < CALL_COLUMNS; c++)
+    for (size_t c = 0; c < summary->series->column_count; c++)
         if (!summary->constant[c])
             varying[count++] = c;
     return count;
@@ -23,7 +30,7 @@ static size_t find_varying(const call_summary *summary, size_t varying[CALL_COLU
 static void print_constants(FILE *file, const call_summary *summary)
 {
     const char *separator = "the same in every call: ";
-    for (size_t c = 0; c < CALL_COLUMNS; c++)
+    for (size_t c = 0; c < summary->series->column_count; c++)
         if (summary->constant[c]) {
             const call_column *const column = &summary->series->columns[c];
             fprintf(file, "%s%s %g", separator, column->name, column->values[0]);
@@ -58,7 +65,7 @@ static void print_buckets(FILE *file, const call_summary *summary, const size_t 
 {
     fprintf(file, "\nBuckets of the duration, and the mean of everything in each:\n  calls  %-23s", "from ... to, us");
     for (size_t k = 0; k < count; k++)
-        fprintf(file, " %12s", summary->series->columns[varying[k]].name);
+        fprintf(file, " %*.*s", LABEL, LABEL, label_of(summary, varying[k]));
     fprintf(file, "\n%32s", "");
     for (size_t k = 0; k < count; k++)
         fprintf(file, " %12s", summary->series->columns[varying[k]].unit);
@@ -82,9 +89,9 @@ static void print_correlations(FILE *file, const call_summary *summary, const si
             chance);
     fprintf(file, "%-12s", "");
     for (size_t k = 0; k < count; k++)
-        fprintf(file, " %12s", summary->series->columns[varying[k]].name);
+        fprintf(file, " %*.*s", LABEL, LABEL, label_of(summary, varying[k]));
     for (size_t a = 0; a < count; a++) {
-        fprintf(file, "\n%-12s", summary->series->columns[varying[a]].name);
+        fprintf(file, "\n%-*.*s", LABEL, LABEL, label_of(summary, varying[a]));
         for (size_t b = 0; b < count; b++) {
             const double r = (b < a ? summary->pearson : summary->spearman)[varying[a]][varying[b]];
             if (a == b)
@@ -113,7 +120,7 @@ static void print_tables_beside(FILE *file, const call_summary *summary, const s
 {
     fprintf(file, "\n      ");
     for (size_t k = 0; k < count; k++)
-        fprintf(file, "%-*s", TABLE_WIDTH, summary->series->columns[columns[k]].name);
+        fprintf(file, "%-*.*s", TABLE_WIDTH, 2 * CALL_BUCKETS, summary->series->columns[columns[k]].name);
     for (size_t row = CALL_BUCKETS; row-- > 0;) {
         fprintf(file, "\n%4zu |", row + 1);
         for (size_t k = 0; k < count; k++) {
@@ -140,7 +147,7 @@ static void print_tables(FILE *file, const call_summary *summary, const size_t *
 void call_report_print(FILE *file, const call_summary *summary)
 {
     const call_series *const s = summary->series;
-    size_t varying[CALL_COLUMNS];
+    size_t varying[CALL_MOST_COLUMNS];
     const size_t count = find_varying(summary, varying);
     fprintf(file, "%s, %s, %zu thread%s, %s\n", s->problem, s->isa, s->threads, s->threads == 1 ? "" : "s", s->kernel);
     fprintf(file, "%zu calls, %zu disturbed by a context switch or a migration\n", s->count, s->disturbed_count);

@@ -12,12 +12,13 @@ enum { CALL_BUCKETS = 10 };
 /* What is computed from a series; columns by their number in it. */
 typedef struct call_summary {
     const call_series *series;
-    bool constant[CALL_COLUMNS]; /* such a column has no correlation and no table */
-    double pearson[CALL_COLUMNS][CALL_COLUMNS], spearman[CALL_COLUMNS][CALL_COLUMNS];
-    size_t counts[CALL_COLUMNS][CALL_BUCKETS];
-    double lows[CALL_COLUMNS][CALL_BUCKETS], highs[CALL_COLUMNS][CALL_BUCKETS]; /* buckets by the column's own values */
-    double means[CALL_COLUMNS][CALL_BUCKETS];                /* of the column's values in each bucket of the duration */
-    double tables[CALL_COLUMNS][CALL_BUCKETS][CALL_BUCKETS]; /* P(bucket of the duration | bucket of the column) */
+    bool constant[CALL_MOST_COLUMNS]; /* such a column has no correlation and no table */
+    double pearson[CALL_MOST_COLUMNS][CALL_MOST_COLUMNS], spearman[CALL_MOST_COLUMNS][CALL_MOST_COLUMNS];
+    size_t counts[CALL_MOST_COLUMNS][CALL_BUCKETS];
+    double lows[CALL_MOST_COLUMNS][CALL_BUCKETS],
+        highs[CALL_MOST_COLUMNS][CALL_BUCKETS];    /* buckets by the column's own values */
+    double means[CALL_MOST_COLUMNS][CALL_BUCKETS]; /* of the column's values in each bucket of the duration */
+    double tables[CALL_MOST_COLUMNS][CALL_BUCKETS][CALL_BUCKETS]; /* P(bucket of the duration | bucket of the column) */
 } call_summary;
 
 /* False without memory. */

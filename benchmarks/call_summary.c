@@ -13,10 +13,10 @@ typedef struct order {
 
 static bool make_order(order *o, const call_series *s)
 {
-    o->ranks = malloc(CALL_COLUMNS * s->count * sizeof *o->ranks);
-    o->buckets = malloc(CALL_COLUMNS * s->count * sizeof *o->buckets);
+    o->ranks = malloc(s->column_count * s->count * sizeof *o->ranks);
+    o->buckets = malloc(s->column_count * s->count * sizeof *o->buckets);
     bool good = o->ranks && o->buckets;
-    for (size_t c = 0; c < CALL_COLUMNS && good; c++) {
+    for (size_t c = 0; c < s->column_count && good; c++) {
         good = statistics_rank(s->columns[c].values, s->count, o->ranks + c * s->count);
         if (good)
             statistics_sort_into(o->ranks + c * s->count, s->count, CALL_BUCKETS, o->buckets + c * s->count);
@@ -47,10 +47,10 @@ bool call_summary_make(call_summary *summary, const call_series *s)
     order o;
     *summary = (call_summary){.series = s};
     const bool good = make_order(&o, s);
-    for (size_t c = 0; c < CALL_COLUMNS && good; c++) {
+    for (size_t c = 0; c < s->column_count && good; c++) {
         summary->constant[c] = call_series_is_constant(s, c);
         describe(summary, &o, c);
-        for (size_t other = 0; other < CALL_COLUMNS; other++) {
+        for (size_t other = 0; other < s->column_count; other++) {
             summary->pearson[c][other] = statistics_pearson(s->columns[c].values, s->columns[other].values, s->count);
             summary->spearman[c][other] =
                 statistics_pearson(o.ranks + c * s->count, o.ranks + other * s->count, s->count);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "call_report.h"
+#include "count_calls.h"
 #include "file.h"
 #include "measure.h"
 
@@ -14,6 +15,7 @@ typedef struct recording {
     call_summary *summaries;
     size_t count;
     FILE *file;
+    counter_set *counted;
     bool failed;
 } recording;
 
@@ -36,7 +38,7 @@ static void record_one(recording *all, const options *asked, const workload *loa
     if (status != CONV2D_OK) {
         runner_explain(&r, status, message, sizeof message);
         complain(all, name, message);
-    } else if (!call_series_record(s, &r, threads, asked->calls, message, sizeof message)) {
+    } else if (!call_series_record(s, &r, threads, asked->calls, all->counted, message, sizeof message)) {
         complain(all, name, message);
         call_series_free(s);
     } else {
@@ -71,6 +73,24 @@ static void record_problem(recording *all, const options *asked, const problem *
     workload_free(&load);
 }
 
+/* Opens what is asked for, else what this CPU counts of the usual; says what is not counted. */
+static void open_counters(counter_set *set, const counter_host *host, const options *asked, FILE *file)
+{
+    set->host = host;
+    counters_add(set, asked->counters && *asked->counters ? asked->counters : "basic,software");
+    const size_t open = counters_open(set);
+    for (size_t i = 0; i < set->count; i++)
+        if (set->counters[i].descriptor >= 0)
+            set->counters[i].counted = true;
+    if (asked->counters)
+        print_missing(file, set);
+    else if (open < set->count)
+        fprintf(file, "%zu of %zu usual events are counted (--counters says why, and takes a list of others)\n", open,
+                set->count);
+    if (set->groups > 1)
+        fprintf(file, "of %zu groups of counters only the first can be read in every call\n", set->groups);
+}
+
 int calls_run(options *asked)
 {
     if (!options_drop_missing_isas(asked) || (asked->json && !file_can_write(asked->json)) ||
@@ -82,6 +102,10 @@ int calls_run(options *asked)
     recording all = {.series = calloc(most, sizeof *all.series),
                      .summaries = calloc(most, sizeof *all.summaries),
                      .file = stdout_taken ? stderr : stdout};
+    const counter_host host = counter_host_find();
+    counter_set counted = {.count = 0};
+    open_counters(&counted, &host, asked, all.file);
+    all.counted = &counted;
     for (size_t i = 0; i < asked->problems.count && all.series && all.summaries; i++)
         record_problem(&all, asked, &asked->problems.problems[i]);
     const call_results results = {all.summaries, all.count};
@@ -90,6 +114,7 @@ int calls_run(options *asked)
     good = good && (!asked->csv || call_report_write_csv(asked->csv, &results));
     for (size_t i = 0; i < all.count; i++)
         call_series_free(&all.series[i]);
+    counters_close(&counted);
     free(all.series);
     free(all.summaries);
     return good ? EXIT_SUCCESS : EXIT_WRONG_RESULT;

@@ -96,6 +96,29 @@ void counters_measure(counter_set *set, timed_call *call, void *context, size_t 
         measure_group(set, group, call, context, calls);
 }
 
+void counters_start(counter_set *set)
+{
+    counter *const leader = leader_of(set, 0);
+    if (!leader)
+        return;
+    set->host->kernel->control(leader->descriptor, PERF_EVENT_IOC_RESET);
+    set->host->kernel->control(leader->descriptor, PERF_EVENT_IOC_ENABLE);
+}
+
+size_t counters_now(const counter_set *set, uint64_t values[MOST_COUNTERS])
+{
+    group_reading r;
+    size_t first = 0;
+    while (first < set->count && (set->counters[first].descriptor < 0 || set->counters[first].group != 0))
+        first++;
+    if (first == set->count || set->host->kernel->read(set->counters[first].descriptor, &r.count, sizeof r) <
+                                   (ssize_t)offsetof(group_reading, values))
+        return 0;
+    const size_t count = r.count < MOST_COUNTERS ? (size_t)r.count : MOST_COUNTERS;
+    memcpy(values, r.values, count * sizeof *values);
+    return count;
+}
+
 void counters_close(counter_set *set)
 {
     for (counter *c = set->counters; c < set->counters + set->count; c++) {

@@ -85,6 +85,13 @@ size_t counters_open(counter_set *set);
  */
 void counters_measure(counter_set *set, timed_call *call, void *context, size_t calls);
 
+/*
+ * For single calls: the first group counts from counters_start until it is closed, and counters_now writes what each of
+ * its counters (in the order of the set) has counted so far.  It returns how many there are, 0 if reading fails.
+ */
+void counters_start(counter_set *set);
+size_t counters_now(const counter_set *set, uint64_t values[MOST_COUNTERS]);
+
 void counters_close(counter_set *set);
 
 /* The counter of exactly this name, if it was counted; or NULL. */

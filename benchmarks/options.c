@@ -51,6 +51,13 @@ static bool read_option(options *o, char ***argument)
     return true;
 }
 
+/* With --calls, --counters says what to count of each call; by itself it is an action. */
+static void settle_action(options *o)
+{
+    if (o->calls && o->counters)
+        o->action = option_find("--calls")->action;
+}
+
 /* What must be right about all options together. */
 static bool check_together(const options *o)
 {
@@ -101,6 +108,7 @@ bool options_read(options *o, int argument_count, char **arguments)
             good = read_option(o, &argument);
         else
             end += snprintf(end, size - (size_t)(end - words), "%s%s", end > words ? " " : "", *argument);
+    settle_action(o);
     good = good && (end == words || input_read_text(&o->problems, "", words)) &&
            model_read_all(&o->models, &o->problems) && check_together(o);
     free(words);

@@ -244,6 +244,28 @@ Test(counters, multiplexing_is_seen_and_scaled)
     counters_close(&set);
 }
 
+/* For single calls: the first group goes on counting, and is read at will. */
+Test(counters, first_group_in_every_call)
+{
+    const counter_host host = zen_4();
+    counter_set set = {.host = &host};
+    uint64_t values[MOST_COUNTERS] = {0};
+    cr_expect_eq(counters_now(&set, values), 0);
+    cr_assert(counters_add(&set, "ex_ret_instr,ls_not_halted_cyc,ex_ret_brn"));
+    fake.room = 2;
+    counters_open(&set);
+    cr_assert_eq(set.groups, 2);
+    counters_start(&set);
+    cr_expect(fake.is_enabled);
+    cr_expect_eq(counters_now(&set, values), 2);
+    cr_expect_eq(values[0], 1000);
+    cr_expect_eq(values[1], 2000);
+    cr_expect(fake.is_enabled);
+    counters_close(&set);
+    cr_expect_eq(counters_now(&set, values), 0);
+    counters_start(&set);
+}
+
 Test(counters, one_that_cannot_be_opened_does_not_stop_the_others)
 {
     const counter_host host = zen_4();
