@@ -286,7 +286,9 @@ static double d_cycles(const problem *p, const conv2d_kernel *kernel)
     if (kernel->lanes == 8 && kernel->kernel_width)
         vectors += 0.9 * (vectors < 2 ? vectors : 2) + (kernel->kernel_width > 5 ? 0.25 * vectors : 0);
     /* A loop over taps has masks to make before the first (64x56x56 1x1 g64 0.4 times W's speed). */
-    const double least = kernel->kernel_width ? 0 : 16 * vectors * (double)(p->out_height * p->out_channels);
+    const double least = kernel->kernel_width
+                             ? 0
+                             : (kernel->lanes == 16 ? 12 : 15) * vectors * (double)(p->out_height * p->out_channels);
     const double all_taps = taps * vectors * fma * slow * strided * looped;
     return (all_taps > least ? all_taps : least) + memory + 10;
 }
