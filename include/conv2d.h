@@ -111,7 +111,8 @@ typedef struct conv2d_options {
     conv2d_isa isa;     /* upper bound for this plan; see also CONV2D_ISA below */
     const char *kernel; /* this kernel and no other, by the name conv2d_kernel_name() gives */
     int prefer_256;     /* 1: no AVX-512 although the CPU has it; -1: AVX-512 if the CPU has it;
-                                               0: what the library knows about this CPU */
+                                               0: what a record of this machine says, else
+                                               what the library knows about this CPU */
 
     /* Measured choices to prefer (conv2d_tune.h), the caller's, read while planning only; NULL if there are none. */
     const struct conv2d_record *records;

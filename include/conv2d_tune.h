@@ -52,11 +52,19 @@ typedef struct conv2d_record {
 } conv2d_record;
 
 /*
+ * A record with this for its problem is of the machine: whether 512-bit vectors pay on it.  isa is then the faster one,
+ * CONV2D_ISA_AVX2 or CONV2D_ISA_AVX512, kernel is "any", static_ns is a call with the other one, best_ns with this one
+ * (means over what was measured), the knobs are 0.  A plan that is given it, on the CPU that it names, takes it for
+ * options.prefer_256, unless that is set.  Made by `convbench --isa-ab --records FILE`.
+ */
+#define CONV2D_RECORD_MACHINE "machine"
+
+/*
  * Measures, on the calling thread and for some `seconds` (above 0), the kernels and blockings that may suit the
  * problem, in turns, and fills *record with the best.  That is the library's own choice unless another one was faster
  * by more than 2 % in paired runs.  options as for conv2d_plan_init: under its bounds, and with options->kernel only
- * blockings of that kernel; options->records plays no part.  Every candidate runs at least once, so a large problem
- * takes longer than `seconds`.
+ * blockings of that kernel; of options->records only one of the machine counts.  Every candidate runs at least once, so
+ * a large problem takes longer than `seconds`.
  *
  * desc->bias and desc->residual count only as NULL or not.  Allocates tensors of its own, as large as the problem's,
  * and frees them.  Fails as conv2d_plan_init would, with CONV2D_NULL_POINTER without desc or record, CONV2D_INVALID for

@@ -71,6 +71,8 @@ size_t conv2d_explain(const conv2d_plan *opaque, char *buffer, size_t size)
             : p->recorded ? "recorded"
                           : "chosen",
             100 * p->efficiency, conv2d_isa_name(p->isa));
+        if (p->policy)
+            say(&t, "policy: %s\n", p->policy);
         if (p->record)
             say(&t, "record: %s\n", p->record);
         say_blocking(&t, p);

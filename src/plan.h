@@ -67,6 +67,7 @@ typedef struct ready_plan {
     conv2d_isa isa;        /* upper bound that was in force */
     bool forced, recorded; /* the kernel, by the options or a record */
     const char *record;    /* static text: what became of the options' records; NULL: there were none */
+    const char *policy;    /* static text: what a record of the machine says of 512 bits; NULL: there was none */
 } ready_plan;
 
 enum { PLAN_MAGIC = 0x32766e6f }; /* "onv2" */
@@ -211,7 +212,9 @@ bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel
 /* What a knob stands at, and the largest number that fits: 0 if the kernel does not have it. */
 size_t conv2d_knob_value(const blocking *b, size_t knob);
 size_t conv2d_knob_limit(const blocking *b, const problem *p, const conv2d_kernel *kernel, size_t knob);
-/* record.c: after the choice, which a fitting record of the options replaces */
+/* record.c: 1 if a record says that this machine is faster without 512 bits, -1 if with them, 0 if none says it */
+int conv2d_recorded_policy(const conv2d_options *options);
+/* after the choice, which a fitting record of the options replaces */
 void conv2d_apply_record(ready_plan *p, const conv2d_desc *desc, const conv2d_options *options);
 /* predict.c: the share of the FMA peak, 0 to 1 */
 double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel);

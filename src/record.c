@@ -76,6 +76,17 @@ static bool same(const char *field, size_t size, const char *string)
     return strncmp(field, string, size) == 0 && strlen(string) < size;
 }
 
+int conv2d_recorded_policy(const conv2d_options *options)
+{
+    for (size_t i = 0; i < options->record_count; i++) {
+        const conv2d_record *r = &options->records[i];
+        if (same(r->problem, sizeof r->problem, CONV2D_RECORD_MACHINE) &&
+            same(r->cpu, sizeof r->cpu, conv2d_cpu_name()))
+            return r->isa == CONV2D_ISA_AVX2 ? 1 : r->isa == CONV2D_ISA_AVX512 ? -1 : 0;
+    }
+    return 0;
+}
+
 /* Changes the plan as a record of its problem says; or says why it does not. */
 static const char *use(ready_plan *plan, const conv2d_record *record)
 {

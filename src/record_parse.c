@@ -118,10 +118,16 @@ static bool take_head(line *l, conv2d_record *r)
            take_string(l, is_plain, r->cpu, sizeof r->cpu) && l->at == l->end;
 }
 
+/* A problem begins with a number of channels or images; or it is the word for all of them. */
+static bool take_problem(line *l, conv2d_record *r)
+{
+    return l->at < l->end && take_string(l, is_plain, r->problem, sizeof r->problem) &&
+           (is_digit(r->problem[0]) || strcmp(r->problem, CONV2D_RECORD_MACHINE) == 0);
+}
+
 static bool take_record(line *l, conv2d_record *r)
 {
-    if (!r->cpu[0] || l->at == l->end || !is_digit(*l->at) ||
-        !take_string(l, is_plain, r->problem, sizeof r->problem) || !take(l, ":"))
+    if (!r->cpu[0] || !take_problem(l, r) || !take(l, ":"))
         return false;
     unsigned seen = 0;
     memset(r->knobs, 0, sizeof r->knobs);

@@ -84,15 +84,25 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
     return NULL;
 }
 
-static conv2d_isa isa_bound(const conv2d_options *options)
+/* Whether 512 bits are a bad idea: as the options say, else a record of this machine, else what is known of the CPU. */
+static bool prefers_256(ready_plan *p, const conv2d_options *options)
+{
+    if (options->prefer_256)
+        return options->prefer_256 > 0;
+    const int recorded = conv2d_recorded_policy(options);
+    if (recorded)
+        p->policy = recorded > 0 ? "a record of this machine prefers avx2" : "a record of this machine prefers avx512";
+    return recorded ? recorded > 0 : conv2d_cpu()->prefer_256;
+}
+
+static conv2d_isa isa_bound(ready_plan *p, const conv2d_options *options)
 {
     conv2d_isa bound = conv2d_cpu()->isa;
     if (conv2d_environment_isa() != CONV2D_ISA_ANY && conv2d_environment_isa() < bound)
         bound = conv2d_environment_isa();
     if (options->isa != CONV2D_ISA_ANY && options->isa < bound)
         bound = options->isa;
-    const bool prefer_256 = options->prefer_256 > 0 || (options->prefer_256 == 0 && conv2d_cpu()->prefer_256);
-    return prefer_256 && bound == CONV2D_ISA_AVX512 ? CONV2D_ISA_AVX2 : bound;
+    return bound == CONV2D_ISA_AVX512 && prefers_256(p, options) ? CONV2D_ISA_AVX2 : bound;
 }
 
 const conv2d_kernel *conv2d_find_kernel(const char *name)
@@ -132,7 +142,7 @@ static double merit(const ready_plan *p, const conv2d_kernel *kernel)
 
 conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options)
 {
-    p->isa = isa_bound(options);
+    p->isa = isa_bound(p, options);
     if (options->kernel)
         return force_kernel(p, options->kernel);
     double best = 0;

@@ -186,6 +186,8 @@ static conv2d_status measure(tuner *t, double seconds, conv2d_record *record)
 conv2d_status conv2d_tune(const conv2d_desc *desc, const conv2d_options *options, double seconds, conv2d_record *record)
 {
     conv2d_options bounds = options ? *options : (conv2d_options){0};
+    if (!bounds.prefer_256) /* of the records only what they say of the machine counts */
+        bounds.prefer_256 = conv2d_recorded_policy(&bounds);
     bounds.records = NULL;
     bounds.record_count = 0;
     if (!record)

@@ -103,6 +103,8 @@ Test(records, reads_what_editors_leave)
     cr_assert_eq(parse("libconv2d 1 on A\n1x1x1 1x1x1: best_ns=1 chunks=2 static_ns=3 kernel=k isa=avx2\n", records),
                  1);
     cr_assert_eq(records[0].knobs[CONV2D_KNOB_CHUNKS], 2, "fields in any order");
+    cr_assert_eq(parse("libconv2d 1 on A\nmachine: isa=avx2 kernel=any static_ns=2 best_ns=1\n", records), 1);
+    cr_assert_str_eq(records[0].problem, CONV2D_RECORD_MACHINE);
 }
 
 #define RECORD "1x1x1 1x1x1: isa=avx2 kernel=k static_ns=1 best_ns=1"
@@ -155,6 +157,10 @@ static const char *const malformed[] = {
     RECORD " =1",
     " " RECORD,
     "\t" RECORD,
+    "machin: isa=avx2 kernel=any static_ns=1 best_ns=1",
+    "machine1: isa=avx2 kernel=any static_ns=1 best_ns=1",
+    "machine : isa=avx2 kernel=any static_ns=1 best_ns=1",
+    "machine: kernel=any static_ns=1 best_ns=1",
 };
 
 Test(records, malformed_lines_are_refused)

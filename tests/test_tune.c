@@ -245,6 +245,72 @@ Test(tune, bounds_hold_for_records)
     cr_assert_null(strstr(conv2d_kernel_name(&plan), "avx512"));
 }
 
+static conv2d_record machine_record(conv2d_isa isa)
+{
+    conv2d_record r;
+    memset(&r, 0, sizeof r);
+    strcpy(r.problem, CONV2D_RECORD_MACHINE);
+    strcpy(r.kernel, "any");
+    snprintf(r.cpu, sizeof r.cpu, "%s", conv2d_cpu_name());
+    r.isa = isa;
+    return r;
+}
+
+static bool takes_512(const conv2d_options *options)
+{
+    const conv2d_desc d = desc_of("64x20x20 64x3x3 p1");
+    conv2d_plan plan;
+    cr_assert_eq(conv2d_plan_init(&plan, &d, options), CONV2D_OK);
+    return strstr(conv2d_kernel_name(&plan), "avx512") != NULL;
+}
+
+/* Its word counts where the options say nothing, for the CPU that it names, and never beyond a bound. */
+Test(tune, a_record_of_the_machine_decides_on_512_bits)
+{
+    require_isa(CONV2D_ISA_AVX512);
+    conv2d_record r = machine_record(CONV2D_ISA_AVX2);
+    conv2d_options options = {.records = &r, .record_count = 1};
+    cr_expect_not(takes_512(&options));
+    options.prefer_256 = -1;
+    cr_expect(takes_512(&options), "the options go before it");
+    options.prefer_256 = 0;
+    r.isa = CONV2D_ISA_AVX512;
+    cr_expect(takes_512(&options));
+    options.prefer_256 = 1;
+    cr_expect_not(takes_512(&options));
+    options = (conv2d_options){.records = &r, .record_count = 1, .isa = CONV2D_ISA_AVX2};
+    cr_expect_not(takes_512(&options), "no record goes beyond a bound");
+
+    options.isa = CONV2D_ISA_ANY;
+    const bool usual = takes_512(NULL);
+    static const conv2d_isa senseless[] = {CONV2D_ISA_ANY, CONV2D_ISA_SCALAR, (conv2d_isa)77};
+    for (size_t i = 0; i < COUNT_OF(senseless); i++) {
+        r.isa = senseless[i];
+        cr_expect_eq(takes_512(&options), usual, "isa %d", (int)senseless[i]);
+    }
+    r = machine_record(usual ? CONV2D_ISA_AVX2 : CONV2D_ISA_AVX512);
+    r.cpu[0]++;
+    cr_expect_eq(takes_512(&options), usual, "of another CPU");
+}
+
+/* Records of problems that were tuned under the machine's bound are those that its plans then use. */
+Test(tune, tuning_goes_by_the_record_of_the_machine)
+{
+    require_isa(CONV2D_ISA_AVX512);
+    const conv2d_desc d = desc_of("8x9x9 8x3x3 p1");
+    conv2d_record records[2] = {machine_record(CONV2D_ISA_AVX2)};
+    const conv2d_options options = {.records = records, .record_count = 1},
+                         both = {.records = records, .record_count = 2};
+    cr_assert_eq(conv2d_tune(&d, &options, 0.01, &records[1]), CONV2D_OK);
+    cr_expect_eq(records[1].isa, CONV2D_ISA_AVX2);
+    conv2d_plan plan;
+    cr_assert_eq(conv2d_plan_init(&plan, &d, &both), CONV2D_OK);
+    cr_expect_str_eq(record_line(&plan), "used");
+    char text[1 << 16];
+    conv2d_explain(&plan, text, sizeof text);
+    cr_expect_not_null(strstr(text, "\npolicy: a record of this machine prefers avx2\n"), "%s", text);
+}
+
 Test(tune, the_first_that_fits_is_used)
 {
     const conv2d_desc d = desc_of("64x20x20 64x3x3 p1"), other = desc_of("8x8x8 8x1x1");
