@@ -183,5 +183,5 @@ int count_run(options *asked)
     const char *const usual = host.table ? "basic,cache,fp,software" : "basic,cache-references,cache-misses,software";
     counting all = {&host, *asked->counters ? asked->counters : usual, wide_fma_probe()};
     print_host(&host);
-    return each_run(asked, count_visit, &all);
+    return each_run(asked, 0, count_visit, &all);
 }

@@ -18,6 +18,12 @@ static int open_one(counter_set *set, counter *c, int leader)
     return 0;
 }
 
+/* Intel's topdown-* events count in groups that this one leads. */
+static bool must_lead(const counter *c)
+{
+    return strcasecmp(c->name, "slots") == 0;
+}
+
 /*
  * The kernel says EINVAL also where a group has no room for one event more (it tries whether all could count at the
  * same time): then the event begins the next group.
@@ -29,6 +35,7 @@ size_t counters_open(counter_set *set)
     for (counter *c = set->counters; c < set->counters + set->count; c++) {
         if (!c->encoded)
             continue;
+        leader = must_lead(c) ? -1 : leader;
         int error = open_one(set, c, leader);
         if (error == EINVAL && leader >= 0) {
             error = open_one(set, c, -1);

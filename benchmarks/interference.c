@@ -33,14 +33,15 @@ static double stolen_seconds(void)
 
 static struct interference_reading read_all(void)
 {
-    struct timespec cpu;
     struct rusage usage;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
     getrusage(RUSAGE_THREAD, &usage);
-    return (struct interference_reading){.wall = now(),
-                                         .cpu = (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec,
-                                         .stolen = stolen_seconds(),
-                                         .switches = (double)usage.ru_nivcsw};
+    struct interference_reading r = {.stolen = stolen_seconds(), .switches = (double)usage.ru_nivcsw};
+    /* Last, and one right after the other: their differences are compared. */
+    struct timespec cpu;
+    r.wall = now();
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    r.cpu = (double)cpu.tv_sec + 1e-9 * (double)cpu.tv_nsec;
+    return r;
 }
 
 static void probe(interference *i)

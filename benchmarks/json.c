@@ -86,6 +86,23 @@ static void add_parts(json *j, const timing *t)
     json_close(j, ']');
 }
 
+/* Who else had the machine (interference.h); null if nothing was timed. */
+static void add_disturbed(json *j, const measurement *m)
+{
+    const interference *const d = &m->time.disturbed;
+    if (!m->timed) {
+        json_string(j, "disturbed", NULL);
+        return;
+    }
+    json_open(j, "disturbed", '{');
+    json_number(j, "ran_share", d->seconds > 0 ? d->cpu_seconds / d->seconds : NAN);
+    json_number(j, "switches", d->switches);
+    json_number(j, "stolen_seconds", d->stolen);
+    json_number(j, "slowest_clock", d->slow > 0 ? d->slow : NAN);
+    json_number(j, "fastest_clock", d->fast > 0 ? d->fast : NAN);
+    json_close(j, '}');
+}
+
 static void add_result(json *j, const report *r, const measurement *m)
 {
     json_open(j, NULL, '{');
@@ -124,6 +141,7 @@ static void add_result(json *j, const report *r, const measurement *m)
     json_string(j, "bound", m->timed ? m->bound_name : NULL);
     json_number(j, "rounds", m->timed ? (double)m->time.rounds : 0);
     add_parts(j, &m->time);
+    add_disturbed(j, m);
     json_close(j, '}');
 }
 

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 
 #include "count_calls.h"
+#include "isa_ab.h"
 #include "option_table.h"
+#include "phases.h"
+#include "repeatability.h"
 #include "topdown_run.h"
 
 static bool read_counters(options *o, scan *s)
@@ -17,6 +20,12 @@ static const option_row rows[] = {
      .read = read_counters, .is_optional = true, .action = {count_run, .needs_problems = false}},
     {"--topdown", NULL, "where did the pipeline's slots go, how busy were the FMA pipes?",
      .action = {topdown_run, .needs_problems = true}},
+    {"--isa-ab", NULL, "is avx512 faster than avx2 here, and what does it do to the clock? (--records FILE keeps it)",
+     .action = {isa_ab_run, .needs_problems = true}},
+    {"--phases", NULL, "time planning, packing, the first call, calls with cold and warm caches and fresh outputs",
+     .action = {phases_run, .needs_problems = true}},
+    {"--repeatability", NULL, "compare with itself, 20 times: which differences can this machine resolve now?",
+     .action = {repeatability_run, .needs_problems = true}},
 };
 
 const option_group options_of_instruments = {"Closer looks, instead of the table", rows, sizeof rows / sizeof *rows};

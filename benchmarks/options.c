@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "calls.h"
+#include "isa_ab.h"
 #include "option_help.h"
 #include "option_table.h"
 #include "session.h"
@@ -72,8 +73,8 @@ static bool check_together(const options *o)
         wrong = "--html and --svg draw times of problems: other questions have no plots";
     else if (o->svg && !o->time)
         wrong = "--svg draws times, and --verify measures none";
-    else if (o->records_out && o->action.run != tune_run)
-        wrong = "--records keeps what --tune finds (--use reads them)";
+    else if (o->records_out && o->action.run != tune_run && o->action.run != isa_ab_run)
+        wrong = "--records keeps what --tune finds or --isa-ab decides (--use reads them)";
     else if (o->csv && o->action.run != calls_run)
         wrong = "--csv keeps what --calls records";
     else if (!o->verify && !o->time)

@@ -27,7 +27,7 @@ bool prediction_make(prediction *p, const conv2d_plan *plan, const workload *loa
 {
     enum { BROADCAST_BYTES = 32 };
     conv2d_kernel_info *const k = &p->kernel;
-    if (!find_kernel(conv2d_kernel_name(plan), k) || k->fmas == 0)
+    if (!find_kernel(conv2d_kernel_name(plan), k) || strcmp(k->family, "reference") == 0)
         return false;
     const double lanes = (double)k->lanes, tile_loads = (double)k->loads, tile_fmas = (double)k->fmas;
     p->fmas = load->valid_flops / 2 / lanes;

@@ -131,6 +131,11 @@ static void put_verified(char *cell, const measurement *m)
         snprintf(cell, CELL_SIZE, "%zu of %zu", m->verified, m->outputs);
 }
 
+static void put_disturbed(char *cell, const measurement *m)
+{
+    interference_describe(&m->time.disturbed, cell, CELL_SIZE);
+}
+
 enum column_flags { LEFT = 1, TIMED = 2, SPEEDUP = 4, PROBLEM_WIDTH = 8, KERNEL_WIDTH = 16 };
 
 /* TIMED columns have a value only where calls were timed; SPEEDUP ones are shown only if one can be. */
@@ -157,7 +162,8 @@ static const struct column {
     {"pack", 8, 0, put_pack},
     {"first", 8, 0, put_first},
     {"speedup", 7, TIMED | SPEEDUP, put_speedup},
-    {"verified bitwise", 0, LEFT, put_verified},
+    {"verified bitwise", 18, LEFT, put_verified},
+    {"disturbed", 0, LEFT | TIMED, put_disturbed},
 };
 
 /* One line: the titles if m is NULL. */
@@ -219,12 +225,19 @@ void report_machine(const report *r)
 
 void report_noise(const report *r, const results *all)
 {
-    size_t timed = 0, noisy = 0;
+    size_t timed = 0, noisy = 0, disturbed = 0;
     for (size_t i = 0; i < all->count; i++) {
         const measurement *const m = &all->rows[i];
         timed += m->timed;
         noisy += m->timed && m->time.seconds.p75 > 1.1 * m->time.seconds.p25;
+        disturbed += m->timed && interference_kinds(&m->time.disturbed);
     }
+    if (disturbed)
+        fprintf(
+            r->file,
+            "\n%zu of %zu measurements were disturbed: other programs, other guests of this machine's host, or a clock "
+            "that changed.\n",
+            disturbed, timed);
     if (noisy)
         fprintf(r->file,
                 "\n%zu of %zu measurements vary by more than 10 %% from p25 to p75: the machine was not quiet.\n",

@@ -83,6 +83,7 @@ bool time_calls(timed_call *call, void *context, size_t threads, double budget, 
         return false;
     if (t->calls_per_run == 0)
         t->calls_per_run = sample_choose_calls(call, context, budget / MOST_RUNS);
+    interference_begin(&t->disturbed);
     const size_t first_run = t->runs, first_group = t->group_count;
     const double begin = now(), patience = 10 * budget > MOST_PATIENCE ? 10 * budget : MOST_PATIENCE;
     bool good = true;
@@ -103,6 +104,7 @@ bool time_calls(timed_call *call, void *context, size_t threads, double budget, 
     while (good && t->group_count - first_group < FEWEST_BURSTS)
         good = begin_group(t, threads);
     t->rounds++;
+    interference_end(&t->disturbed);
     shrink(t);
     double p10;
     t->seconds = quartiles_of_runs(t, 0, t->runs, &p10);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "interference.h"
 #include "sample.h"
 
 /* The runs that follow a burst; none after the last bursts of a short round. */
@@ -25,6 +26,7 @@ typedef struct timing {
     double *samples;      /* seconds of one call, run by run as they were made */
     timing_group *groups;
     size_t group_count, rounds;
+    interference disturbed; /* over all rounds, bursts included */
 } timing;
 
 /*

@@ -7,9 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 SMALL = '2x5x5 3x3 p1'
-HEADINGS = ['For example', 'What to run', 'How to measure', 'What to report', 'Other questions', 'A problem is']
+HEADINGS = ['For example', 'What to run', 'How to measure', 'What to report', 'Other questions', 'Closer looks',
+            'A problem is']
 
 # Arguments, the exit code, and what standard output or standard error must hold.
 CASES = [
@@ -42,6 +45,13 @@ CASES = [
     (['--csv', 'calls.csv', SMALL], 2, '--calls records'),
     (['--calls', '1', SMALL], 2, 'at least 2'),
     (['--calls', '10'], 2, 'no problem is given'),
+    (['--counters=list'], 0, 'context-switches'),
+    (['--counters'], 2, 'no problem is given'),
+    (['--counters=basic,no_such_event', '--time', '0.01', SMALL], 0, 'unknown event'),
+    (['--topdown', '--time', '0.01', SMALL], 0, 'predicted from the tile'),
+    (['--topdown', '--isa', 'scalar', '--time', '0.01', SMALL], 0, 'the reference kernel has no tiles'),
+    (['--phases', '--time', '0.01', SMALL], 0, 'fresh out'),
+    (['--repeatability', '--time', '0.001', SMALL], 0, 'can resolve'),
     (['--file', 'no/such/file'], 2, 'no/such/file'),
     (['--verbose-log', 'no/such/file'], 2, 'no/such/file'),
     (['--onnx', 'no/such/file'], 2, 'no/such/file'),
@@ -64,6 +74,41 @@ def check_cases(convbench):
             yield f'{arguments}: exit code {code}, not {expected}\n{said}'
         if text not in said:
             yield f'{arguments}: {text!r} is not in\n{said}'
+
+
+def check_prediction(convbench):
+    """A problem without padding: 16 x 16 channels, 9 taps and 16 x 16 outputs are so many FMAs of 8 lanes."""
+    code, said = run(convbench, ['--topdown', '--isa', 'avx2', '--time', '0.01', '16x18x18 16x3x3'])
+    if 'allows scalar' in said:
+        return
+    tile = re.search(r'the tile \((\d+) FMAs and (\d+) loads a tap, 8 lanes\)', said)
+    found = [float(value) for value in re.findall(r'^    (?:FMAs|loads|bytes|stores) +(\d+)', said, re.M)]
+    if code != 0 or not tile or len(found) != 4:
+        yield f'--topdown: exit code {code}\n{said}'
+        return
+    fmas = 16 * 16 * 9 * 16 * 16 / 8
+    bytes_once = 4 * (16 * 18 * 18 + 16 * 16 * 9 + 16 * 16 * 16)
+    expected = [fmas, round(fmas * int(tile[2]) / int(tile[1])), bytes_once, 16 * 16 * 16 / 8]
+    if any(abs(is_value - value) > 1 for is_value, value in zip(found, expected)):
+        yield f'--topdown predicts {found}, not {expected}\n{said}'
+
+
+def check_isa_ab(convbench):
+    """What it decides is kept in a file that plans then go by; without AVX-512 it says so."""
+    with tempfile.TemporaryDirectory() as folder:
+        record = Path(folder) / 'machine.txt'
+        code, said = run(convbench, ['--isa-ab', '--time', '0.02', '--records', str(record), '16x20x20 16x3x3'])
+        if 'allows avx2' in said or 'allows scalar' in said:
+            if code != 2:
+                yield f'--isa-ab: exit code {code} without AVX-512'
+            return
+        if code != 0 or 'decision: ' not in said or record.exists() == ('decision: none' in said):
+            yield f'--isa-ab: exit code {code}\n{said}'
+        if record.exists():
+            chosen = re.search('decision: (\\w+)', said).group(1)
+            text = run(convbench, ['--use', str(record), '--explain', SMALL])[1]
+            if f'policy: a record of this machine prefers {chosen}' not in text:
+                yield f'--isa-ab decided {chosen}, its record says\n{text}'
 
 
 def check_help(convbench):
@@ -97,7 +142,8 @@ def check_dump(convbench):
 
 
 def main():
-    failures = [*check_cases(sys.argv[1]), *check_help(sys.argv[1]), *check_dump(sys.argv[1])]
+    checks = [check_cases, check_prediction, check_isa_ab, check_help, check_dump]
+    failures = [failure for check in checks for failure in check(sys.argv[1])]
     print('\n'.join(failures + [f'{len(CASES)} command lines tried, {len(failures)} failures']))
     return 1 if failures else 0
 

@@ -45,6 +45,7 @@ RULES = [
     ('tests/golden/*', ['src/*']),
     ('tests/peers/*', ['include/*', 'benchmarks/*']),
     ('tests/test_counter*.c', ['tests/*', 'benchmarks/counter*.h']),
+    ('tests/test_interference.c', ['tests/*', 'benchmarks/interference.h']),
     ('tests/test_topdown.c', ['tests/*', 'benchmarks/topdown.h']),
     ('tests/*', ['include/*', 'stress/*', 'tests/*', *TESTED]),
 ]

@@ -18,22 +18,26 @@ static struct fake_kernel {
     int refusal;
     int opened, closed, reads;
     int members[MOST_COUNTERS]; /* by the leader's descriptor */
+    uint64_t configs[MOST_COUNTERS];
     size_t calls_while_enabled;
     bool is_enabled;
 } fake;
 
 static int fake_open(uint32_t type, uint64_t config, int group)
 {
-    (void)type;
     if (fake.refusal && config == fake.refused) {
         errno = fake.refusal;
         return -1;
     }
-    if (group >= 0 && (size_t)fake.members[group] == fake.room) {
+    const bool is_full = group >= 0 && (size_t)fake.members[group] == fake.room;
+    /* Intel's shares of the slots need the slots themselves as leader. */
+    const bool is_share = type == PERF_TYPE_RAW && (config & 0xff) == 0 && config >= 0x8000 && config < 0x10000;
+    if (is_full || (is_share && (group < 0 || fake.configs[group] != 0x400))) {
         errno = EINVAL;
         return -1;
     }
     const int descriptor = fake.opened++;
+    fake.configs[descriptor] = config;
     fake.members[group >= 0 ? group : descriptor]++;
     return descriptor;
 }
@@ -223,6 +227,24 @@ Test(counters, groups_are_as_large_as_the_kernel_lets_them_be)
     cr_expect_null(counters_find(&set, "ex_ret_op"));
     counters_close(&set);
     cr_expect_eq(fake.closed, 12);
+}
+
+/* Whatever stands before them in a list, slots begin a group, which the shares of them are in. */
+Test(counters, slots_lead_their_group)
+{
+    const counter_host host = host_of(MACHINE_INTEL, 6, 0x8f);
+    counter_set set = {.host = &host};
+    fake.room = 12;
+    cr_assert(counters_add(&set, "basic,topdown"));
+    cr_expect_eq(counters_open(&set), set.count);
+    for (size_t i = 0; i < set.count; i++)
+        cr_expect_eq(set.counters[i].group, i < 4 ? 0 : 1, "%s: %s", set.counters[i].name, set.counters[i].reason);
+    counters_close(&set);
+    set = (counter_set){.host = &host};
+    cr_assert(counters_add(&set, "cycles,topdown-retiring"));
+    cr_expect_eq(counters_open(&set), 1);
+    cr_expect_not_null(strstr(set.counters[1].reason, "without the one that must lead"));
+    counters_close(&set);
 }
 
 Test(counters, multiplexing_is_seen_and_scaled)
