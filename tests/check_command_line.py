@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 SMALL = '2x5x5 3x3 p1'
-HEADINGS = ['For example', 'What to run', 'How to measure', 'What to report', 'Other questions', 'Closer looks',
+HEADINGS = ['For example', 'What to run', 'How to measure', 'What to report', 'Closer looks', 'Other questions',
             'A problem is']
 
 # Arguments, the exit code, and what standard output or standard error must hold.
