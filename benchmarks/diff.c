@@ -74,20 +74,25 @@ static const struct option {
 
 enum { OPTIONS = sizeof options_of_diff / sizeof *options_of_diff };
 
-static void print_help(void)
+void diff_print_help(FILE *file)
 {
     fputs("convbench diff: did it get slower?\n"
           "usage: convbench diff [OPTION]... OLD.json NEW.json\n"
           "       convbench diff [OPTION]... OLD.json... : NEW.json...\n\n"
           "Compares what convbench --json wrote, problem by problem.  One file a side: best of --rounds 5 or more.\n"
           "Several: one a process, at best written in turns (old, new, old, new, ...), which is noticed.\n\n",
-          stdout);
+          file);
     for (size_t i = 0; i < OPTIONS; i++)
-        printf("  %-12s %-8s %s\n", options_of_diff[i].name, options_of_diff[i].value ? options_of_diff[i].value : "",
-               options_of_diff[i].help);
+        fprintf(file, "  %-12s %-8s %s\n", options_of_diff[i].name,
+                options_of_diff[i].value ? options_of_diff[i].value : "", options_of_diff[i].help);
     fputs("\nExit code: 0 if nothing is slower; 1 if a problem or the geometric mean is slower, or a result wrong;\n"
           "2 if the files or arguments cannot be used.\n",
-          stdout);
+          file);
+}
+
+const char *diff_option_name(size_t number)
+{
+    return number < OPTIONS ? options_of_diff[number].name : NULL;
 }
 
 static bool fail_at(const char *text, size_t offset, const char *message)
@@ -192,7 +197,7 @@ int diff_run(int argument_count, char **arguments)
     int left, code = EXIT_WRONG_ARGUMENT;
     if (read_options(&r, argument_count, arguments, &left)) {
         if (r.help) {
-            print_help();
+            diff_print_help(stdout);
             code = EXIT_SUCCESS;
         } else if ((!r.json || file_can_write(r.json)) && read_files(&d, arguments, left)) {
             code = compare(&d, r.json);

@@ -11,6 +11,10 @@
 /* arguments: those after "diff".  Gives the exit code: 0 same or faster, 1 slower or wrong, 2 nothing to compare. */
 int diff_run(int argument_count, char **arguments);
 
+/* For the manual and the completion: all of --help, and the name of each option, NULL behind the last one. */
+void diff_print_help(FILE *file);
+const char *diff_option_name(size_t number);
+
 /* Files of the same program: one, or one of each of several processes. */
 typedef struct diff_side {
     stored_results *files;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff.h"
 #include "option_man.h"
 #include "option_table.h"
 
@@ -33,6 +34,18 @@ static void put_values(const option_row *row)
     }
 }
 
+/* convbench diff has files and options of its own. */
+static void put_diff(void)
+{
+    printf("    if [ \"$COMP_CWORD\" -gt 1 ] && [ \"${COMP_WORDS[1]}\" = diff ]; then\n"
+           "        case $cur in\n        -*) mapfile -t COMPREPLY < <(compgen -W \"");
+    for (size_t i = 0; diff_option_name(i); i++)
+        printf("%s%s", i ? " " : "", diff_option_name(i));
+    printf("\" -- \"$cur\") ;;\n"
+           "        *) compopt -o filenames\n            mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+           "        esac\n        return\n    fi\n");
+}
+
 int completion_run(options *asked)
 {
     (void)asked;
@@ -42,8 +55,9 @@ int completion_run(options *asked)
            "    COMPREPLY=()\n"
            "    # bash takes --option=value apart at the =.\n"
            "    if [ \"$cur\" = = ]; then cur=\n"
-           "    elif [ \"$prev\" = = ] && [ \"$COMP_CWORD\" -gt 1 ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
-           "    case $prev in\n");
+           "    elif [ \"$prev\" = = ] && [ \"$COMP_CWORD\" -gt 1 ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n");
+    put_diff();
+    printf("    case $prev in\n");
     for (size_t g = 0; g < OPTION_GROUPS; g++)
         for (size_t i = 0; i < option_groups[g]->count; i++)
             if (option_groups[g]->rows[i].help && option_groups[g]->rows[i].value)
@@ -52,6 +66,7 @@ int completion_run(options *asked)
     put_names();
     printf("\" ;;\n"
            "    esac\n"
+           "    [ \"$COMP_CWORD\" -ne 1 ] || words=\"$words diff\"\n"
            "    # The last item of a list.\n"
            "    case $cur in *,*) head=${cur%%,*},; cur=${cur##*,} ;; esac\n"
            "    mapfile -t COMPREPLY < <(compgen -P \"$head\" -W \"$words\" -- \"$cur\")\n"

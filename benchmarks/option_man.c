@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff.h"
 #include "option_help.h"
 #include "option_table.h"
 
@@ -63,6 +64,20 @@ static void put_options(void)
     }
 }
 
+/* What convbench diff says of itself. */
+static void put_diff(void)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *const file = open_memstream(&text, &size);
+    if (!file)
+        return;
+    diff_print_help(file);
+    if (fclose(file) == 0)
+        put_lines(text);
+    free(text);
+}
+
 int man_run(options *asked)
 {
     (void)asked;
@@ -83,6 +98,8 @@ int man_run(options *asked)
     fputs(".PP\n", stdout);
     put_lines(help_columns);
     put_options();
+    put_section("comparing results");
+    put_diff();
     put_section("examples");
     put_lines(help_examples);
     put_section("exit status");

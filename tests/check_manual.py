@@ -23,6 +23,10 @@ COMPLETIONS = [
     (['--kernel', 'conv2d_f32_ref'], {'conv2d_f32_reference__scalar'}, {'--kernel'}),
     (['--json', './fi'], {'./file one.json'}, {'./other.json'}),
     (['--threads', ''], set(), {'--isa'}),
+    (['di'], {'diff'}, set()),
+    (['--verify', 'di'], set(), {'diff'}),
+    (['diff', '--thr'], {'--threshold'}, {'--threads'}),
+    (['diff', './fi'], {'./file one.json'}, {'./other.json'}),
     (['--verify', '--fr'], {'--fresh'}, {'--file'}),
 ]
 
