@@ -27,6 +27,10 @@
 
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* How many layers are claimed; -1 if memory or threads are missing, and then the network is as it was. */
 int conv2d_darknet_attach(network *net);
 
@@ -39,4 +43,7 @@ void conv2d_darknet_detach(network *net);
 /* How often a layer of the network has run through libconv2d since it was attached. */
 size_t conv2d_darknet_runs(const network *net);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

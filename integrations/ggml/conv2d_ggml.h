@@ -26,6 +26,10 @@
 
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct conv2d_ggml_cache conv2d_ggml_cache;
 
 /* Nodes will use at most so many of the threads that compute a graph.  NULL if there is no memory. */
@@ -59,4 +63,7 @@ typedef struct conv2d_ggml_counts {
 } conv2d_ggml_counts;
 conv2d_ggml_counts conv2d_ggml_count(const conv2d_ggml_cache *cache);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -123,11 +123,13 @@ def _convolution(source: torch.Tensor, weight: torch.Tensor, bias: Optional[torc
     if reason is None:
         try:
             result = _claim(source, weight, bias, stride, padding, dilation, groups)
-            _claimed += 1
+            with _lock:
+                _claimed += 1
             return result
         except ValueError as error:  # PyTorch has its own words for what cannot be, and perhaps its own way
             reason = f"refused: {error}"
-    _left[reason] += 1
+    with _lock:
+        _left[reason] += 1
     left: torch.Tensor = _operators._convolution(source, weight, bias, stride, padding, dilation, transposed,
                                                  output_padding, groups, False, False, True, True)
     return left
