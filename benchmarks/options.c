@@ -88,7 +88,7 @@ static bool check_together(const options *o)
 
 bool options_read(options *o, int argument_count, char **arguments)
 {
-    *o = (options){.action = {session_run, .needs_problems = true},
+    *o = (options){.action = {.run = session_run, .needs_problems = true},
                    .isas = {CONV2D_ISA_ANY},
                    .isa_count = 1,
                    .threads = {1},

@@ -113,8 +113,11 @@ uint64_t trace_quantile(const trace_counts *counts, double share)
     size_t bucket = 0;
     for (size_t i = 0; i < TRACE_BUCKETS; i++)
         all += load(&counts->buckets[i]);
-    while (bucket < TRACE_BUCKETS && (below += load(&counts->buckets[bucket])) < share * (double)all)
-        bucket++;
+    for (; bucket < TRACE_BUCKETS; bucket++) {
+        below += load(&counts->buckets[bucket]);
+        if ((double)below >= share * (double)all)
+            break;
+    }
     const uint64_t middle = middle_of(bucket < TRACE_BUCKETS ? bucket : TRACE_BUCKETS - 1);
     const uint64_t least = ~load(&counts->least), most = load(&counts->most);
     return all == 0 ? 0 : middle < least ? least : middle > most ? most : middle;
