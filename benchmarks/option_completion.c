@@ -21,8 +21,9 @@ static void put_values(const option_row *row)
     conv2d_kernel_info info;
     printf("    %s)\n", row->name);
     if (strcmp(row->name, "--suite") == 0) {
-        printf("        words=$(cd '%s' 2>/dev/null && printf '%%s ' *.txt)\n        words=${words//.txt/} ;;\n",
-               SUITES_INSTALLED);
+        printf(
+            "        words=$(cd '%s' 2>/dev/null && for file in *.txt; do printf '%%s ' \"${file%%.txt}\"; done) ;;\n",
+            SUITES_INSTALLED);
     } else if (strstr(row->value, "FILE")) {
         printf("        compopt -o filenames\n        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n        return "
                ";;\n");
