@@ -16,6 +16,20 @@ static size_t weight_chunks(const problem *p)
     return divide_up(group_blocks(p), blocks);
 }
 
+/*
+ * So many input channels that AVX2's small tiles of K find what they ask for again and again in the L1: a strip of the
+ * input of a 1x1, and the weights (percent of peak, 160->960 @7 74 -> 86, 256->1024 @14 83 -> 88); the weights of 24
+ * channels, which lie in two blocks of 16 (3x3: 256->256 @7 83 -> 87, 192->192 @10 84 -> 88; 16 channels lose).
+ */
+static size_t l1_channels(const problem *p, size_t tile)
+{
+    const size_t l1 = conv2d_cpu()->l1_bytes, weights = tile * p->kernel_height * p->kernel_width * sizeof(float);
+    if (conv2d_is_pointwise(p))
+        return l1 / (5 * 64 + weights);
+    const bool pays = tile % CONV2D_OC_BLOCK && p->kernel_height * p->kernel_width <= 9;
+    return pays ? l1 / 2 / weights : p->in_channels;
+}
+
 /* The weights that a tile sweeps must stay in L2 from one tile to the next: where they would take more than 3/8 of it,
  * the input channels are cut into blocks, and the sums pass through memory in between (1024->1024 @13 3x3 on Zen 4:
  * AVX2 44 -> 56 %, AVX-512 90 -> 92 %; smaller blocks lose). */
@@ -28,12 +42,9 @@ static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
     const size_t tile = k ? (size_t)kernel->tile_channels * kernel->lanes : CONV2D_OC_BLOCK;
     const size_t floats = conv2d_cpu()->l2_bytes * 3 / 8 / sizeof(float);
     size_t channels = max_size(floats / tile / p->kernel_height / p->kernel_width, 1);
-    /* AVX2's small tiles ask for the input of a 1x1 so often that a strip of it, and the weights, should stay in the
-     * L1 (percent of peak, 160->960 @7 74 -> 86, 256->1024 @14 83 -> 88). */
-    const size_t strip = conv2d_cpu()->l1_bytes / (5 * 64 + tile * sizeof(float));
     const bool nchw = p->in.column == 1 && p->out.column == 1;
-    if (k && kernel->lanes == 8 && conv2d_is_pointwise(p) && nchw && p->out_width > kernel->tile_columns)
-        channels = min_size(channels, strip);
+    if (k && kernel->lanes == 8 && nchw && p->out_width > kernel->tile_columns)
+        channels = min_size(channels, max_size(l1_channels(p, tile), 1));
     return divide_up(p->in_channels, channels);
 }
 

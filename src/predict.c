@@ -224,7 +224,9 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
                  rest = vectors % most;
     const size_t pieces = divide_up(p->out_width, kernel->tile_columns), columns = divide_up(p->out_width, pieces);
     const double full = (double)(vectors / most), tiles = full + (rest ? 1 : 0);
-    const size_t blocks = conv2d_choose_blocking(p, kernel).channel_blocks, block = divide_up(p->in_channels, blocks);
+    /* Blocks of a 1x1; those of 3x4 in larger kernels pay for what they cost. */
+    const size_t blocks = conv2d_is_pointwise(p) ? conv2d_choose_blocking(p, kernel).channel_blocks : 1;
+    const size_t block = divide_up(p->in_channels, blocks);
     const double per_tap = full * k_tile_cycles(p, kernel, most, columns, block) +
                            (rest ? k_tile_cycles(p, kernel, rest, columns, block) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
