@@ -85,14 +85,14 @@ typedef struct d_nhwc_run {
     conv2d_tile tile;
 } d_nhwc_run;
 
-d_nhwc_run d_nhwc_begin(const ready_plan *plan, const conv2d_args *args);
-void d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to);
+d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args);
+void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to);
 /* Tiles [begin, end) of the columns of some rows. */
-void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
 /* Their curved activation, in the output, when they have just been stored. */
-void d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
 /* The columns that tiles [begin, end) have. */
-d_piece d_pieces_at(const d_spread *s, size_t begin, size_t end);
+d_piece conv2d_d_pieces_at(const d_spread *s, size_t begin, size_t end);
 
 run_fn conv2d_run_d_nhwc, conv2d_run_d_bands;
 

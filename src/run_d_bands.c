@@ -126,20 +126,20 @@ static void run_band(d_nhwc_run *run, d_band *band, float *copy, float *buffer)
     const problem *p = run->p;
     const size_t group = band->channel / p->out_channels;
     pitches from, to;
-    band->rows = d_pieces_at(&run->rows, band->first_row, band->end_row);
-    band->columns = d_pieces_at(&run->columns, band->first_column, band->end_column);
+    band->rows = conv2d_d_pieces_at(&run->rows, band->first_row, band->end_row);
+    band->columns = conv2d_d_pieces_at(&run->columns, band->first_column, band->end_column);
     run->channels = min_size(p->groups * p->out_channels - band->channel, (size_t)run->pixel);
     run->in_channels = run->channels / p->out_channels * p->in_channels;
     run->weights = packed_weights(p, run->args->packed, group, 0);
     run->tile.bias = packed_bias(p, run->args->packed, group, 0);
     set_input(run, band, copy, &from);
     set_output(run, band, buffer, &to);
-    d_nhwc_set_pitches(run, &from, &to);
+    conv2d_d_nhwc_set_pitches(run, &from, &to);
     for (size_t tile = band->first_row; tile < band->end_row; tile++) {
         const d_piece rows = d_piece_at(&run->rows, tile);
-        d_nhwc_columns(run, rows, band->first_column, band->end_column);
+        conv2d_d_nhwc_columns(run, rows, band->first_column, band->end_column);
         if (p->curve != CONV2D_NONE && p->out.channel == 1)
-            d_nhwc_activate(run, rows, band->first_column, band->end_column);
+            conv2d_d_nhwc_activate(run, rows, band->first_column, band->end_column);
     }
     if (p->out.channel != 1)
         store_band(run, band, buffer);
@@ -150,7 +150,7 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
 {
     const problem *p = &plan->problem;
     const blocking *b = &plan->blocking;
-    d_nhwc_run run = d_nhwc_begin(plan, args);
+    d_nhwc_run run = conv2d_d_nhwc_begin(plan, args);
     run.copies = b->copy_floats != 0;
     run.pixel = (ptrdiff_t)b->chunk_channels;
     run.whole = run.copies && p->out.channel != 1;

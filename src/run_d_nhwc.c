@@ -80,16 +80,16 @@ static void set_rows(d_nhwc_run *run, ptrdiff_t top, size_t out_rows)
     }
 }
 
-d_piece d_pieces_at(const d_spread *s, size_t begin, size_t end)
+d_piece conv2d_d_pieces_at(const d_spread *s, size_t begin, size_t end)
 {
     const d_piece first = d_piece_at(s, begin), last = d_piece_at(s, end - 1);
     return (d_piece){first.begin, last.begin + last.count - first.begin};
 }
 
-void d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
+void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const d_piece columns = d_pieces_at(&run->columns, begin, end);
+    const d_piece columns = conv2d_d_pieces_at(&run->columns, begin, end);
     const bool follow = p->out.column == (ptrdiff_t)run->channels; /* then they are one row of floats */
     float *out = run->out + (ptrdiff_t)rows.begin * p->out.row + (ptrdiff_t)columns.begin * p->out.column;
     for (size_t row = 0; row < rows.count; row++, out += p->out.row)
@@ -97,7 +97,7 @@ void d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t e
                               follow ? columns.count * run->channels : run->channels, p->out.column);
 }
 
-void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
+void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const ptrdiff_t top = (ptrdiff_t)(rows.begin * p->stride_h) - (ptrdiff_t)p->pad_top;
@@ -135,7 +135,7 @@ void d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
     }
 }
 
-d_nhwc_run d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
+d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
 {
     const problem *p = &plan->problem;
     const size_t lanes = plan->kernel->lanes;
@@ -154,7 +154,7 @@ d_nhwc_run d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
     return run;
 }
 
-void d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
+void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
 {
     const problem *p = run->p;
     run->from = *from;
@@ -177,8 +177,8 @@ void d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
-    d_nhwc_run run = d_nhwc_begin(plan, args);
-    d_nhwc_set_pitches(&run, &p->in, &p->out);
+    d_nhwc_run run = conv2d_d_nhwc_begin(plan, args);
+    conv2d_d_nhwc_set_pitches(&run, &p->in, &p->out);
     run.channels = p->groups * p->out_channels;
     run.weights = packed_weights(p, args->packed, 0, 0);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);
@@ -191,9 +191,9 @@ void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t p
         run.in = args->in + (ptrdiff_t)image * p->in.image;
         run.out = args->out + (ptrdiff_t)image * p->out.image;
         run.residual = p->has_residual ? args->residual + (ptrdiff_t)image * p->out.image : NULL;
-        d_nhwc_columns(&run, rows, column, column + count);
+        conv2d_d_nhwc_columns(&run, rows, column, column + count);
         if (p->curve != CONV2D_NONE)
-            d_nhwc_activate(&run, rows, column, column + count);
+            conv2d_d_nhwc_activate(&run, rows, column, column + count);
         unit += count;
     }
 }
