@@ -51,7 +51,8 @@ check_allocations() {
 
 check_names() {
     sed -nE 's/^CONV2D_API .*[ *](conv2d_[a-z0-9_]+)\(.*/\1/p' "$here"/../include/*.h | sort > "$work/declared"
-    names_of -D --defined-only "$shared" | sort > "$work/exported"
+    # The version of the symbols is a name as well.
+    names_of -D --defined-only "$shared" | sed -E 's/@.*//' | grep -vE '^CONV2D_[0-9.]+$' | sort > "$work/exported"
     comm -23 "$work/exported" "$work/declared" | complain 'exported, but not declared in a header'
     comm -13 "$work/exported" "$work/declared" | complain 'declared, but not exported'
     [ -s "$work/declared" ] || echo "no declarations found"
@@ -66,6 +67,8 @@ check_image() {
     readelf -lW "$shared" | grep GNU_STACK | grep -q 'RW ' || echo "$shared: the stack is executable"
     readelf -d "$shared" | grep -q TEXTREL && echo "$shared: text relocations"
     readelf -lW "$shared" | grep -q 'RWE' && echo "$shared: a segment is writable and executable"
+    readelf -lW "$shared" | grep -q GNU_RELRO || echo "$shared: relocated data stays writable (no RELRO)"
+    readelf -d "$shared" | grep -qE 'BIND_NOW|FLAGS_1.*NOW' || echo "$shared: addresses are bound late (no full RELRO)"
 }
 
 complaints=$(check_dependencies; check_allocations; check_names; check_image)
