@@ -20,8 +20,9 @@ typedef struct claimer {
     const ort_logger *logger;
     ort_support *support;
     graph graph;
-    int *group; /* of each node: the number of its group, or NO_GROUP */
-    int *next;  /* the next node of the same group, in a ring */
+    int *group;       /* of each node: the number of its group, or NO_GROUP */
+    int *next;        /* the next node of the same group, in a ring */
+    int *last_reader; /* of each node's results: the last node that reads one, or NO_NODE */
     int *stack;
     char *visited;
     int groups; /* made so far; the one that grows has this number */
@@ -91,8 +92,8 @@ static bool has_one_result(const claimer *c, const members *m)
     size_t visible = 0;
     for (size_t i = 0; i < m->count; i++) {
         bool outside = c->graph.nodes[m->nodes[i]].outputs[0].is_output;
-        for (size_t node = (size_t)m->nodes[i] + 1; node < c->graph.count && !outside; node++)
-            for (size_t k = 0; k < c->graph.nodes[node].input_count && !is_member(m, (int)node); k++)
+        for (int node = m->nodes[i] + 1; node <= c->last_reader[m->nodes[i]] && !outside; node++)
+            for (size_t k = 0; k < c->graph.nodes[node].input_count && !is_member(m, node); k++)
                 outside = outside || c->graph.nodes[node].inputs[k].producer == m->nodes[i];
         visible += outside;
         if (outside && i + 1 < m->count)
@@ -106,8 +107,9 @@ static void grow(claimer *c, members *m)
 {
     program current;
     size_t kept = m->count;
+    int reach = c->last_reader[m->nodes[0]];
     program_begin(&current, c->api, &c->graph.nodes[m->nodes[0]]);
-    for (int node = m->nodes[0] + 1; node < (int)c->graph.count && m->count < MAX_GROUP; node++) {
+    for (int node = m->nodes[0] + 1; node <= reach && m->count < MAX_GROUP; node++) {
         if (c->group[node] != NO_GROUP || !reads_group(c, node, m))
             continue;
         program extended = current;
@@ -115,6 +117,7 @@ static void grow(claimer *c, members *m)
             continue;
         current = extended;
         m->nodes[m->count++] = node;
+        reach = c->last_reader[node] > reach ? c->last_reader[node] : reach;
         if (has_one_result(c, m))
             kept = m->count;
     }
@@ -168,6 +171,18 @@ static ort_status *claim_all(claimer *c, claim_count *count)
     return status;
 }
 
+static void find_readers(claimer *c)
+{
+    for (size_t i = 0; i < c->graph.count; i++) {
+        c->group[i] = NO_GROUP;
+        c->last_reader[i] = NO_NODE;
+    }
+    for (size_t i = 0; i < c->graph.count; i++)
+        for (size_t k = 0; k < c->graph.nodes[i].input_count; k++)
+            if (c->graph.nodes[i].inputs[k].producer != NO_NODE)
+                c->last_reader[c->graph.nodes[i].inputs[k].producer] = (int)i;
+}
+
 ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_logger *logger, const ort_graph *whole,
                         ort_support *support, claim_count *count)
 {
@@ -177,14 +192,15 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
     const size_t nodes = c.graph.count;
     c.group = malloc((nodes + 1) * sizeof *c.group);
     c.next = malloc((nodes + 1) * sizeof *c.next);
+    c.last_reader = malloc((nodes + 1) * sizeof *c.last_reader);
     c.stack = malloc((nodes + 1) * sizeof *c.stack);
     c.visited = malloc(nodes + 1);
-    if (!status && !(c.group && c.next && c.stack && c.visited))
+    if (!status && !(c.group && c.next && c.last_reader && c.stack && c.visited))
         status = api->create_status(ORT_FAIL, "out of memory");
-    for (size_t i = 0; !status && i < nodes; i++)
-        c.group[i] = NO_GROUP;
-    if (!status)
+    if (!status) {
+        find_readers(&c);
         status = claim_all(&c, count);
+    }
     if (!status && count->convolutions) {
         char text[128];
         snprintf(text, sizeof text, "conv2d runs %zu of %zu convolutions, and %zu nodes behind them", count->claimed,
@@ -193,6 +209,7 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
     }
     free(c.group);
     free(c.next);
+    free(c.last_reader);
     free(c.stack);
     free(c.visited);
     graph_release(&c.graph);
