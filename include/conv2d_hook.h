@@ -8,7 +8,7 @@
  *   static const conv2d_hook watch = {begin, end, &table};
  *   conv2d_set_hook(&watch);
  *
- * Without a hook a run pays one load and one branch that is always predicted (docs/measuring.md has the figure).
+ * Without a hook a run pays one load and one branch that is always predicted (docs/calls.md has the figure).
  */
 #ifndef CONV2D_HOOK_H
 #define CONV2D_HOOK_H
