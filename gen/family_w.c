@@ -170,6 +170,19 @@ static void emit_channels(writer *w, const spec *s)
         block_end(w);
 }
 
+/* Asked for when the tile begins, the residual is there when it ends (AVX-512, 64->64 @112 1x1 1.15, 64->256 @56 1.05
+ * times as fast; AVX2 up to 1.4). */
+static void emit_residual_prefetch(writer *w, const spec *s)
+{
+    block_begin(w, "if (%s)", moving_of(s).residual);
+    line(w, "const float *residual = %s;", moving_of(s).residual);
+    block_begin(w, "for (int k = 0; k < %d; k++, residual += out_channel_pitch)", s->tile.channels);
+    for (int at = 0; at < s->tile.columns * s->isa->lanes; at += 16)
+        line(w, "__builtin_prefetch(residual + %d, 0, 3);", at);
+    block_end(w);
+    block_end(w);
+}
+
 /* In the lanes that are wanted. */
 static void emit_residual(writer *w, const spec *s)
 {
@@ -229,6 +242,7 @@ void emit_w_tile(writer *w, const spec *s)
         block_begin(w, "do");
     line(w, "const float *in = tile->in, *weights = %s;", moving_of(s).weights);
     emit_start(w, s);
+    emit_residual_prefetch(w, s);
     emit_channels(w, s);
     emit_residual(w, s);
     emit_activation(w, s->isa, "tile", s->tile.channels * s->tile.columns, accumulator_name, s);

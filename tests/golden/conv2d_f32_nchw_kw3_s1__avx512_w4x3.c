@@ -50,6 +50,14 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx512_w4x3(const conv2d_tile *tile) {
         acc3_1 = acc3_0;
         acc3_2 = acc3_0;
     }
+    if (tile->residual) {
+        const float *residual = tile->residual;
+        for (int k = 0; k < 4; k++, residual += out_channel_pitch) {
+            __builtin_prefetch(residual + 0, 0, 3);
+            __builtin_prefetch(residual + 16, 0, 3);
+            __builtin_prefetch(residual + 32, 0, 3);
+        }
+    }
     for (size_t channel = tile->in_channels; channel != 0; channel--) {
         const float *row = in;
         size_t kernel_row = tile->kernel_rows;
