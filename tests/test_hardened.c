@@ -123,7 +123,7 @@ static void check_confined(confined_case *c)
                  describe_case(&c->test));
 }
 
-/* The next drawn case that the kernel accepts, planned and packed, to be run whole or in parts; whether there was one. */
+/* The next drawn case that the kernel accepts, planned and packed, to be run whole or in parts; whether there was. */
 static bool draw_confined(choices *from, const conv2d_kernel_info *kernel, bool whole, confined_case *c)
 {
     for (size_t i = 0; i < DRAWS; i++) {
