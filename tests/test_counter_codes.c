@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel is asked for for each event of each CPU.  Intel's bits were computed from the vendor's published codes,
- * apart from convbench's tables (docs/counters.md has the sources); AMD's from those tables, once they had been compared
- * with the sources by eye: they guard against change.
+ * What the kernel is asked for for each event of each CPU.  Intel's bits were computed from the vendor's published
+ * codes, apart from convbench's tables (docs/counters.md has the sources); AMD's from those tables, once they had been
+ * compared with the sources by eye: they guard against change.
  */
 #include "counter_events.h"
 #include "support.h"
