@@ -166,13 +166,18 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
     b->workspace = (size_t)b->scratch_channel * p->in_channels;
 }
 
-/* Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
- * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  A 1x1 with stride 2 reads
- * every other row. */
+/*
+ * Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
+ * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of four L2s if
+ * the weights take more than two: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2 1.67,
+ * @30 1.05 and 1.21 times as fast; larger ones lose up to 25 %).  A 1x1 with stride 2 reads every other row.
+ */
 static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 {
     const size_t rows_read = min_size(p->in_height, p->out_height * p->kernel_height);
-    if (rows_read * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float) / p->in_channels)
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
+    const size_t whole = packed_block_size(p) > 2 * l2 / group_blocks(p) ? 4 * l2 : l2 / 2;
+    if (rows_read * p->in_width <= whole / p->in_channels)
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
     const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);
