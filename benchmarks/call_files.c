@@ -4,17 +4,17 @@
 #include "call_report.h"
 #include "file.h"
 #include "json_text.h"
+#include "report.h"
 
 static void add_csv(FILE *file, const void *context)
 {
-    const call_results *const results = context;
+    const call_results *const all = context;
     fprintf(file, "problem,kernel,isa,threads,call,disturbed");
-    for (size_t c = 0; results->count && c < results->summaries->series->column_count; c++)
-        fprintf(file, ",%s (%s)", results->summaries->series->columns[c].name,
-                results->summaries->series->columns[c].unit);
+    for (size_t c = 0; all->count && c < all->summaries->series->column_count; c++)
+        fprintf(file, ",%s (%s)", all->summaries->series->columns[c].name, all->summaries->series->columns[c].unit);
     fprintf(file, "\n");
-    for (size_t i = 0; i < results->count; i++) {
-        const call_series *const s = results->summaries[i].series;
+    for (size_t i = 0; i < all->count; i++) {
+        const call_series *const s = all->summaries[i].series;
         for (size_t call = 0; call < s->count; call++) {
             fprintf(file, "%s,%s,%s,%zu,%zu,%d", s->problem, s->kernel, s->isa, s->threads, call,
                     (int)s->disturbed[call]);
@@ -25,9 +25,9 @@ static void add_csv(FILE *file, const void *context)
     }
 }
 
-bool call_report_write_csv(const char *path, const call_results *results)
+bool call_report_write_csv(const char *path, const call_results *all)
 {
-    return file_write(path, add_csv, results);
+    return file_write(path, add_csv, all);
 }
 
 static void add_buckets(json *j, const call_summary *summary, size_t c)
@@ -84,18 +84,21 @@ static void add_series(json *j, const call_summary *summary)
 
 static void add_json(json *j, const void *context)
 {
-    const call_results *const results = context;
+    const call_results *const all = context;
     json_open(j, NULL, '{');
     json_schema(j, "convbench-calls");
+    report of_now = {.machine_count = 0};
+    report_date(of_now.date);
+    json_machine(j, &of_now);
     json_number(j, "bucket_count", CALL_BUCKETS);
     json_open(j, "series", '[');
-    for (size_t i = 0; i < results->count; i++)
-        add_series(j, &results->summaries[i]);
+    for (size_t i = 0; i < all->count; i++)
+        add_series(j, &all->summaries[i]);
     json_close(j, ']');
     json_close(j, '}');
 }
 
-bool call_report_write_json(const char *path, const call_results *results)
+bool call_report_write_json(const char *path, const call_results *all)
 {
-    return json_write_file(path, add_json, results);
+    return json_write_file(path, add_json, all);
 }

@@ -9,6 +9,7 @@
 #include "count_calls.h"
 #include "file.h"
 #include "measure.h"
+#include "progress.h"
 
 typedef struct recording {
     call_series *series;
@@ -21,8 +22,18 @@ typedef struct recording {
 
 static void complain(recording *all, const char *name, const char *message)
 {
+    progress_clear();
     fprintf(stderr, "convbench: %s: %s\n", name, message);
     all->failed = true;
+}
+
+/* The last one. */
+static void print_one(const recording *all)
+{
+    progress_clear();
+    if (all->count)
+        fprintf(all->file, "\n");
+    call_report_print(all->file, &all->summaries[all->count]);
 }
 
 static void record_one(recording *all, const options *asked, const workload *load, const char *name, conv2d_isa isa,
@@ -47,7 +58,7 @@ static void record_one(recording *all, const options *asked, const workload *loa
         if (!call_summary_make(&all->summaries[all->count], s))
             complain(all, name, "no memory to compare its calls");
         else
-            call_report_print(all->file, &all->summaries[all->count]);
+            print_one(all);
         all->count++;
     }
     runner_free(&r);
@@ -66,9 +77,9 @@ static void record_problem(recording *all, const options *asked, const problem *
     workload_reset_outputs(&load);
     for (size_t i = 0; i < asked->isa_count; i++)
         for (size_t t = 0; t < asked->thread_count; t++) {
-            if (all->count)
-                fprintf(all->file, "\n");
+            progress_show(name);
             record_one(all, asked, &load, name, asked->isas[i], asked->threads[t]);
+            progress_step();
         }
     workload_free(&load);
 }
@@ -106,12 +117,14 @@ int calls_run(options *asked)
     counter_set counted = {.count = 0};
     open_counters(&counted, &host, asked, all.file);
     all.counted = &counted;
+    progress_begin(most);
     for (size_t i = 0; i < asked->problems.count && all.series && all.summaries; i++)
         record_problem(&all, asked, &asked->problems.problems[i]);
-    const call_results results = {all.summaries, all.count};
+    progress_clear();
+    const call_results recorded = {all.summaries, all.count};
     bool good = all.series && all.summaries && !all.failed;
-    good = good && (!asked->json || call_report_write_json(asked->json, &results));
-    good = good && (!asked->csv || call_report_write_csv(asked->csv, &results));
+    good = good && (!asked->json || call_report_write_json(asked->json, &recorded));
+    good = good && (!asked->csv || call_report_write_csv(asked->csv, &recorded));
     for (size_t i = 0; i < all.count; i++)
         call_series_free(&all.series[i]);
     counters_close(&counted);

@@ -8,6 +8,9 @@
 #include "chain_problem.h"
 #include "conv2d_chain.h"
 #include "oracle.h"
+#include "progress.h"
+#include "reports.h"
+#include "row_file.h"
 #include "sample.h"
 #include "suites.h"
 #include "workload.h"
@@ -125,6 +128,7 @@ static bool trial_make(trial *t, const chain_problem *p, size_t threads, conv2d_
     if (status != CONV2D_OK) {
         char message[300];
         conv2d_chain_explain(&t->chain, message, sizeof message);
+        progress_clear();
         fprintf(stderr, "convbench: %s", message);
         return false;
     }
@@ -182,57 +186,129 @@ static void time_trial(trial *t, double budget, quartiles found[2], quartiles *r
     *ratio = quartiles_of(ratios, ROUNDS);
 }
 
-static bool measure_chain(const options *asked, const char *text)
+/* What was found of a chain. */
+typedef struct chain_result {
+    const char *name;
+    conv2d_isa isa; /* the bound */
+    size_t threads, bands;
+    bool compared, timed;
+    quartiles seconds[2], ratio;
+} chain_result;
+
+typedef struct chain_session {
+    const options *asked;
+    FILE *text;
+    row_file rows;
+} chain_session;
+
+static void report_chain(chain_session *s, const chain_result *r)
 {
-    chain_problem p;
-    if (!chain_parse(text, &p))
-        return false;
-    char name[CHAIN_TEXT_SIZE];
-    chain_format(&p, name, sizeof name);
-    for (size_t i = 0; i < asked->isa_count * asked->thread_count; i++) {
-        const size_t threads = asked->threads[i % asked->thread_count];
-        const conv2d_isa isa = asked->isas[i / asked->thread_count];
-        trial t;
-        const bool made = trial_make(&t, &p, threads, isa), good = made && (!asked->verify || agree(&t));
-        quartiles seconds[2] = {{.median = 0}}, ratio = {.median = 0};
-        if (good && asked->time)
-            time_trial(&t, asked->seconds, seconds, &ratio);
-        if (good)
-            printf("%-7s %3zu %5zu  %9.1f %9.1f   %5.2f (%4.2f-%4.2f)  %s\n", conv2d_isa_name(isa), threads,
-                   conv2d_chain_bands(&t.chain), 1e6 * seconds[0].median, 1e6 * seconds[1].median, ratio.median,
-                   ratio.p25, ratio.p75, name);
-        else if (made)
-            fprintf(stderr, "convbench: %s: WRONG: the chain and its steps differ\n", name);
-        trial_free(&t);
-        if (!good)
-            return false;
-    }
-    return true;
+    progress_clear();
+    fprintf(s->text, "%-7s %3zu %5zu  %9.1f %9.1f   %5.2f (%4.2f-%4.2f)  %s\n", conv2d_isa_name(r->isa), r->threads,
+            r->bands, 1e6 * r->seconds[0].median, 1e6 * r->seconds[1].median, r->ratio.median, r->ratio.p25,
+            r->ratio.p75, r->name);
+    fflush(s->text);
+    json *const j = row_file_next(&s->rows);
+    if (!j)
+        return;
+    json_open(j, NULL, '{');
+    json_string(j, "chain", r->name);
+    json_string(j, "allowed_isa", conv2d_isa_name(r->isa));
+    json_number(j, "threads", (double)r->threads);
+    json_number(j, "bands", (double)r->bands);
+    json_truth(j, "bitwise_equal", r->compared, true);
+    json_quartiles(j, "fused_seconds", r->timed ? &r->seconds[0] : NULL);
+    json_quartiles(j, "separate_seconds", r->timed ? &r->seconds[1] : NULL);
+    json_quartiles(j, "ratio", r->timed ? &r->ratio : NULL);
+    json_close(j, '}');
 }
 
-static bool measure_file(const options *asked)
+static bool measure_one(chain_session *s, const chain_problem *p, chain_result *r)
+{
+    const options *const asked = s->asked;
+    trial t;
+    const bool made = trial_make(&t, p, r->threads, r->isa), good = made && (!asked->verify || agree(&t));
+    if (good) {
+        r->bands = conv2d_chain_bands(&t.chain);
+        r->compared = asked->verify;
+        r->timed = asked->time;
+        if (asked->time)
+            time_trial(&t, asked->seconds, r->seconds, &r->ratio);
+        report_chain(s, r);
+    } else if (made) {
+        progress_clear();
+        fprintf(stderr, "convbench: %s: WRONG: the chain and its steps differ\n", r->name);
+    }
+    trial_free(&t);
+    return good;
+}
+
+static bool measure_chain(chain_session *s, const char *text)
+{
+    const options *const asked = s->asked;
+    const size_t runs = asked->isa_count * asked->thread_count;
+    chain_problem p;
+    char name[CHAIN_TEXT_SIZE];
+    bool good = chain_parse(text, &p);
+    if (good)
+        chain_format(&p, name, sizeof name);
+    for (size_t i = 0; i < runs && good; i++) {
+        chain_result r = {.name = name,
+                          .isa = asked->isas[i / asked->thread_count],
+                          .threads = asked->threads[i % asked->thread_count]};
+        progress_show(name);
+        good = measure_one(s, &p, &r);
+        progress_step();
+    }
+    return good;
+}
+
+/* The next line with a chain; false at the end. */
+static bool read_chain(FILE *file, char line[CHAIN_TEXT_SIZE])
+{
+    while (fgets(line, CHAIN_TEXT_SIZE, file)) {
+        line[strcspn(line, "#\n")] = '\0';
+        if (strspn(line, " \t\r") < strlen(line))
+            return true;
+    }
+    return false;
+}
+
+static bool measure_file(chain_session *s)
 {
     char path[4096], line[CHAIN_TEXT_SIZE];
-    if (!suite_find(asked->chains, path, sizeof path))
+    if (!suite_find(s->asked->chains, path, sizeof path))
         return false;
     FILE *const file = fopen(path, "r");
     if (!file) {
         fprintf(stderr, "convbench: %s cannot be read\n", path);
         return false;
     }
+    size_t count = 0;
+    while (read_chain(file, line))
+        count++;
+    rewind(file);
+    progress_begin(count * s->asked->isa_count * s->asked->thread_count);
     bool good = true;
-    while (fgets(line, sizeof line, file)) {
-        line[strcspn(line, "#\n")] = '\0';
-        if (strspn(line, " \t\r") < strlen(line))
-            good &= measure_chain(asked, line);
-    }
+    while (read_chain(file, line))
+        good &= measure_chain(s, line);
     fclose(file);
     return good;
 }
 
 int chains_run(options *asked)
 {
-    printf("isa     thr bands   fused us  alone us   ratio (quartiles)  chain\n");
-    const bool good = strchr(asked->chains, '+') ? measure_chain(asked, asked->chains) : measure_file(asked);
+    chain_session s = {.asked = asked, .text = reports_take_output(asked) ? stderr : stdout};
+    if (!row_file_begin(&s.rows, asked))
+        return EXIT_WRONG_ARGUMENT;
+    fprintf(s.text, "isa     thr bands   fused us  alone us   ratio (quartiles)  chain\n");
+    const bool one = strchr(asked->chains, '+') != NULL;
+    if (one)
+        progress_begin(asked->isa_count * asked->thread_count);
+    bool good = one ? measure_chain(&s, asked->chains) : measure_file(&s);
+    progress_clear();
+    const row_file_frame frame = {.schema = "convbench-chains", .rows = "results"};
+    good = row_file_write(&s.rows, &frame) && good;
+    row_file_free(&s.rows);
     return good ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
 }

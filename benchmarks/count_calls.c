@@ -42,23 +42,23 @@ double cycles_of_run(const counter_set *set, const counted_run *found)
     return !isnan(counted) ? counted : clock > 0 ? clock * ran_seconds(set, found) : NAN;
 }
 
-void print_run_head(const one_run *run, const counted_run *found)
+void print_run_head(FILE *file, const one_run *run, const counted_run *found)
 {
     const interference *const i = &found->disturbed;
     char median[CELL_SIZE], words[200];
     format_seconds(median, found->time.seconds.median);
     const double gflops = run->load->valid_flops / found->time.seconds.median * 1e-9;
-    printf("%s%s  %s, %zu thread%s\n", run->first ? "" : "\n", run->problem, conv2d_kernel_name(&run->runner->plan),
-           run->threads, run->threads == 1 ? "" : "s");
-    printf("  %s a call (median of %zu runs), %.1f GFLOP/s, %.1f %% of the FMA peak", median, found->time.runs, gflops,
-           100 * gflops / found->time.peak_gflops);
+    fprintf(file, "%s%s  %s, %zu thread%s\n", run->first ? "" : "\n", run->problem,
+            conv2d_kernel_name(&run->runner->plan), run->threads, run->threads == 1 ? "" : "s");
+    fprintf(file, "  %s a call (median of %zu runs), %.1f GFLOP/s, %.1f %% of the FMA peak", median, found->time.runs,
+            gflops, 100 * gflops / found->time.peak_gflops);
     if (i->slow > 0)
-        printf("; core clock %.3f GHz\n", 0.5e-9 * (i->slow + i->fast));
+        fprintf(file, "; core clock %.3f GHz\n", 0.5e-9 * (i->slow + i->fast));
     else
-        printf("; the core's clock cannot be probed on this CPU\n");
+        fprintf(file, "; the core's clock cannot be probed on this CPU\n");
     interference_describe(i, words, sizeof words);
     if (interference_kinds(i))
-        printf("  disturbed: %s\n", words);
+        fprintf(file, "  disturbed: %s\n", words);
 }
 
 /* The names of all counters with the same reason, in lines that are not too long. */
@@ -87,12 +87,12 @@ void print_missing(FILE *file, const counter_set *set)
 }
 
 /* Whole numbers where they are large, digits where they are small. */
-static void print_count(const char *name, double value, const char *note)
+static void print_count(FILE *file, const char *name, double value, const char *note)
 {
-    printf("  %16.*f  %s%s\n", value >= 100 || value == 0 ? 0 : 3, value, name, note);
+    fprintf(file, "  %16.*f  %s%s\n", value >= 100 || value == 0 ? 0 : 3, value, name, note);
 }
 
-static void print_counts(const counter_set *set, const counted_run *found, double wide_fmas)
+static void print_counts(FILE *file, const counter_set *set, const counted_run *found, double wide_fmas)
 {
     for (size_t i = 0; i < set->count; i++) {
         const counter *const c = &set->counters[i];
@@ -100,53 +100,81 @@ static void print_counts(const counter_set *set, const counted_run *found, doubl
         if (c->counted && c->share < 1)
             snprintf(note, sizeof note, "  (estimated: counted %.0f %% of the time)", 100 * c->share);
         if (c->counted)
-            print_count(c->name, c->value, note);
+            print_count(file, c->name, c->value, note);
     }
     const double cycles = cycles_of_run(set, found), fma_share = counted_fma_share(set, cycles, wide_fmas);
     const counter *const instructions = counters_find(set, "instructions");
     if (isnan(counted_cycles(set)) && !isnan(cycles))
-        print_count("cycles, by the time that the thread ran and the clock probe", cycles, "");
+        print_count(file, "cycles, by the time that the thread ran and the clock probe", cycles, "");
     if (instructions && !isnan(cycles))
-        print_count("instructions a cycle", instructions->value / cycles, "");
+        print_count(file, "instructions a cycle", instructions->value / cycles, "");
     if (!isnan(fma_share))
-        printf("  %14.1f %%  of what the FMA pipes can begin\n", 100 * fma_share);
+        fprintf(file, "  %14.1f %%  of what the FMA pipes can begin\n", 100 * fma_share);
 }
 
 typedef struct counting {
     const counter_host *host;
     const char *list;
     double wide_fmas;
+    bool said; /* what the machine is */
 } counting;
+
+static void print_host(FILE *file, const counter_host *host)
+{
+    fprintf(file, "events of %s; perf_event_paranoid %d; counts are of one call, in user space\n\n",
+            host->table ? host->table->cpu : "the kernel only, as this CPU's are not known by name", host->paranoid);
+}
+
+static void report_counts(counting *all, const one_run *run, const counter_set *set, const counted_run *found)
+{
+    FILE *const file = each_run_text(run);
+    if (!all->said)
+        print_host(file, all->host);
+    all->said = true;
+    print_run_head(file, run, found);
+    if (run->threads > 1)
+        fprintf(file, "  counted on the calling thread, which is one of %zu\n", run->threads);
+    print_counts(file, set, found, all->wide_fmas);
+    print_missing(file, set);
+    fflush(file);
+    json *const j = each_run_row(run);
+    if (!j)
+        return;
+    const double cycles = cycles_of_run(set, found);
+    const counter *const instructions = counters_find(set, "instructions");
+    json_counted_run(j, run, found);
+    json_number(j, "cycles", cycles);
+    json_truth(j, "cycles_counted", true, !isnan(counted_cycles(set)));
+    json_number(j, "instructions_per_cycle", instructions ? instructions->value / cycles : NAN);
+    json_number(j, "fma_pipes_share", counted_fma_share(set, cycles, all->wide_fmas));
+    json_number(j, "counted_calls", (double)found->calls);
+    json_counters(j, set);
+    json_close(j, '}');
+}
 
 static bool count_visit(const one_run *run, void *context)
 {
-    const counting *const all = context;
+    counting *const all = context;
     counter_set *const set = calloc(1, sizeof *set);
     counted_run found = {.calls = 0};
     bool good = set != NULL;
     if (good) {
         set->host = all->host;
         if (!counters_add(set, all->list))
-            fprintf(stderr, "convbench: at most %d events at a time, the others are left out\n", MOST_COUNTERS);
+            complain_of(run->problem, "there are more events than fit, the last ones are left out");
         good = count_one_run(run, set, &found);
     }
-    if (good) {
-        print_run_head(run, &found);
-        if (run->threads > 1)
-            printf("  counted on the calling thread, which is one of %zu\n", run->threads);
-        print_counts(set, &found, all->wide_fmas);
-        print_missing(stdout, set);
-        fflush(stdout);
-    }
+    if (good)
+        report_counts(all, run, set, &found);
     timing_free(&found.time);
     free(set);
     return good;
 }
 
-static void print_host(const counter_host *host)
+static void add_host(json *j, const void *context)
 {
-    printf("events of %s; perf_event_paranoid %d; counts are of one call, in user space\n\n",
-           host->table ? host->table->cpu : "the kernel only, as this CPU's are not known by name", host->paranoid);
+    const counting *const all = context;
+    json_counter_host(j, all->host);
 }
 
 /* What --counters can be asked for here. */
@@ -181,7 +209,7 @@ int count_run(options *asked)
         return EXIT_WRONG_ARGUMENT;
     }
     const char *const usual = host.table ? "basic,cache,fp,software" : "basic,cache-references,cache-misses,software";
-    counting all = {&host, *asked->counters ? asked->counters : usual, wide_fma_probe()};
-    print_host(&host);
-    return each_run(asked, 0, count_visit, &all);
+    counting all = {&host, *asked->counters ? asked->counters : usual, wide_fma_probe(), false};
+    const look counters = {.schema = "convbench-counters", .visit = count_visit, .add = add_host};
+    return each_run(asked, &counters, &all);
 }

@@ -30,8 +30,14 @@ bool count_one_run(const one_run *run, counter_set *set, counted_run *found);
 double cycles_of_run(const counter_set *set, const counted_run *found);
 
 /* The problem, its kernel, the time, the clock and who disturbed: two or three lines. */
-void print_run_head(const one_run *run, const counted_run *found);
+void print_run_head(FILE *file, const one_run *run, const counted_run *found);
 /* What was not counted, by reason. */
 void print_missing(FILE *file, const counter_set *set);
+
+/* The same as members of a row: times, clock and who disturbed; and the counters, each with its value or reason. */
+void json_counted_run(json *j, const one_run *run, const counted_run *found);
+void json_counters(json *j, const counter_set *set);
+/* What of the host decides what can be counted. */
+void json_counter_host(json *j, const counter_host *host);
 
 #endif

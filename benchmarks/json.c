@@ -51,19 +51,16 @@ static double if_timed(const measurement *m, double value)
     return m->timed ? value : NAN;
 }
 
-static void add_times(json *j, const measurement *m)
+void json_quartiles(json *j, const char *name, const quartiles *q)
 {
-    const struct {
-        const char *name;
-        double value;
-    } members[] = {{"min", m->time.seconds.min},
-                   {"p25", m->time.seconds.p25},
-                   {"median", m->time.seconds.median},
-                   {"p75", m->time.seconds.p75},
-                   {"max", m->time.seconds.max}};
-    json_open(j, "seconds", '{');
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        json_number(j, members[i].name, if_timed(m, members[i].value));
+    static const quartiles none = {NAN, NAN, NAN, NAN, NAN};
+    q = q ? q : &none;
+    json_open(j, name, '{');
+    json_number(j, "min", q->min);
+    json_number(j, "p25", q->p25);
+    json_number(j, "median", q->median);
+    json_number(j, "p75", q->p75);
+    json_number(j, "max", q->max);
     json_close(j, '}');
 }
 
@@ -86,11 +83,9 @@ static void add_parts(json *j, const timing *t)
     json_close(j, ']');
 }
 
-/* Who else had the machine (interference.h); null if nothing was timed. */
-static void add_disturbed(json *j, const measurement *m)
+void json_disturbed(json *j, const interference *d)
 {
-    const interference *const d = &m->time.disturbed;
-    if (!m->timed) {
+    if (!d) {
         json_string(j, "disturbed", NULL);
         return;
     }
@@ -116,7 +111,7 @@ static void add_result(json *j, const report *r, const measurement *m)
     json_number(j, "threads", (double)m->threads);
     json_number(j, "runs", m->timed ? (double)m->time.runs : 0);
     json_number(j, "calls_per_run", m->timed ? (double)m->time.calls_per_run : 0);
-    add_times(j, m);
+    json_quartiles(j, "seconds", m->timed ? &m->time.seconds : NULL);
     const struct {
         const char *name;
         double value;
@@ -141,7 +136,7 @@ static void add_result(json *j, const report *r, const measurement *m)
     json_string(j, "bound", m->timed ? m->bound_name : NULL);
     json_number(j, "rounds", m->timed ? (double)m->time.rounds : 0);
     add_parts(j, &m->time);
-    add_disturbed(j, m);
+    json_disturbed(j, m->timed ? &m->time.disturbed : NULL);
     json_close(j, '}');
 }
 

@@ -71,6 +71,8 @@ static bool check_together(const options *o)
         wrong = "--rounds spreads times over several rounds: --verify, --peers and other questions have none";
     else if ((o->html || o->svg) && o->action.run != session_run)
         wrong = "--html and --svg draw times of problems: other questions have no plots";
+    else if (o->json && !o->action.writes_json)
+        wrong = "--json writes what is measured: this question has no such answer";
     else if (o->svg && !o->time)
         wrong = "--svg draws times, and --verify measures none";
     else if (o->records_out && o->action.run != tune_run && o->action.run != isa_ab_run)
@@ -88,7 +90,7 @@ static bool check_together(const options *o)
 
 bool options_read(options *o, int argument_count, char **arguments)
 {
-    *o = (options){.action = {.run = session_run, .needs_problems = true},
+    *o = (options){.action = {.run = session_run, .needs_problems = true, .writes_json = true},
                    .isas = {CONV2D_ISA_ANY},
                    .isa_count = 1,
                    .threads = {1},

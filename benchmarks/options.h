@@ -22,6 +22,7 @@ enum { EXIT_WRONG_RESULT = 1, EXIT_WRONG_ARGUMENT = 2 };
 typedef struct action {
     int (*run)(options *asked); /* gives the exit code */
     bool needs_problems;
+    bool writes_json;
 } action;
 
 struct options {

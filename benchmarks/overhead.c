@@ -5,23 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_text.h"
+#include "progress.h"
+#include "reports.h"
+#include "row_file.h"
 #include "runner.h"
 #include "sample.h"
 
 enum { SAMPLES = 101 };
 
-typedef struct overhead_row {
-    const char *what;
-    char problem[PROBLEM_TEXT_SIZE];
-    size_t threads;
-    quartiles seconds;
-} overhead_row;
-
 typedef struct overheads {
-    overhead_row *rows;
-    size_t count;
-    FILE *file;
+    FILE *text;
+    row_file rows;
 } overheads;
 
 static quartiles time_calls_of(timed_call *call, void *context)
@@ -33,19 +27,28 @@ static quartiles time_calls_of(timed_call *call, void *context)
     return quartiles_of(seconds, SAMPLES);
 }
 
-/* Prints a row and keeps it. */
-static bool add_row(overheads *all, const char *what, const problem *p, size_t threads, quartiles seconds)
+static void add_row(overheads *all, const char *what, const problem *p, size_t threads, quartiles seconds)
 {
-    overhead_row *const grown = realloc(all->rows, (all->count + 1) * sizeof *grown);
-    if (!grown)
-        return false;
-    all->rows = grown;
-    overhead_row *const row = &grown[all->count++];
-    *row = (overhead_row){.what = what, .threads = threads, .seconds = seconds};
-    problem_format(p, row->problem, sizeof row->problem);
-    fprintf(all->file, "%-8s  %3zu  %11.1f  %11.1f  %11.1f  %11.1f  %s\n", what, threads, 1e9 * seconds.median,
-            1e9 * seconds.min, 1e9 * seconds.p25, 1e9 * seconds.p75, row->problem);
-    return true;
+    char name[PROBLEM_TEXT_SIZE];
+    problem_format(p, name, sizeof name);
+    progress_clear();
+    fprintf(all->text, "%-8s  %3zu  %11.1f  %11.1f  %11.1f  %11.1f  %s\n", what, threads, 1e9 * seconds.median,
+            1e9 * seconds.min, 1e9 * seconds.p25, 1e9 * seconds.p75, name);
+    fflush(all->text);
+    progress_step();
+    progress_show(name);
+    json *const j = row_file_next(&all->rows);
+    if (!j)
+        return;
+    json_open(j, NULL, '{');
+    json_string(j, "what", what);
+    json_string(j, "problem", name);
+    json_number(j, "threads", (double)threads);
+    json_number(j, "min_ns", 1e9 * seconds.min);
+    json_number(j, "p25_ns", 1e9 * seconds.p25);
+    json_number(j, "median_ns", 1e9 * seconds.median);
+    json_number(j, "p75_ns", 1e9 * seconds.p75);
+    json_close(j, '}');
 }
 
 /* A runner, and what else a call of it needs. */
@@ -74,6 +77,7 @@ static bool trial_make(trial *t, const problem *p, size_t threads, conv2d_isa is
         return true;
     char message[200];
     runner_explain(&t->run, status, message, sizeof message);
+    progress_clear();
     fprintf(stderr, "convbench: %s\n", message);
     return false;
 }
@@ -99,8 +103,11 @@ static void run_part(void *context)
 static bool time_problem(overheads *all, const problem *p, conv2d_isa isa)
 {
     trial t;
-    const bool good = trial_make(&t, p, 1, isa) && add_row(all, "plan", p, 1, time_calls_of(plan, &t)) &&
-                      add_row(all, "pack", p, 1, time_calls_of(pack, &t));
+    const bool good = trial_make(&t, p, 1, isa);
+    if (good) {
+        add_row(all, "plan", p, 1, time_calls_of(plan, &t));
+        add_row(all, "pack", p, 1, time_calls_of(pack, &t));
+    }
     trial_free(&t);
     return good;
 }
@@ -108,7 +115,9 @@ static bool time_problem(overheads *all, const problem *p, conv2d_isa isa)
 static bool time_call(overheads *all, const problem *p, conv2d_isa isa)
 {
     trial t;
-    const bool good = trial_make(&t, p, 1, isa) && add_row(all, "call", p, 1, time_calls_of(runner_run, &t.run));
+    const bool good = trial_make(&t, p, 1, isa);
+    if (good)
+        add_row(all, "call", p, 1, time_calls_of(runner_run, &t.run));
     trial_free(&t);
     return good;
 }
@@ -117,7 +126,7 @@ static bool time_call(overheads *all, const problem *p, conv2d_isa isa)
 static bool time_hand_off(overheads *all, const problem *p, size_t threads, conv2d_isa isa)
 {
     trial t;
-    bool good = trial_make(&t, p, threads, isa);
+    const bool good = trial_make(&t, p, threads, isa);
     if (good) {
         runner_run(&t.run); /* which sets the output that the parts write */
         double longest = 0;
@@ -127,7 +136,7 @@ static bool time_hand_off(overheads *all, const problem *p, size_t threads, conv
         }
         quartiles q = time_calls_of(runner_run, &t.run);
         q = (quartiles){q.min - longest, q.p25 - longest, q.median - longest, q.p75 - longest, q.max - longest};
-        good = add_row(all, "hand-off", p, threads, q);
+        add_row(all, "hand-off", p, threads, q);
     }
     trial_free(&t);
     return good;
@@ -141,27 +150,12 @@ static problem known(const char *text)
     return p;
 }
 
-static void add_overheads(json *j, const void *context)
+static size_t count_pools(const options *asked)
 {
-    const overheads *const all = context;
-    json_open(j, NULL, '{');
-    json_schema(j, "convbench-overhead");
-    json_open(j, "overheads", '[');
-    for (size_t i = 0; i < all->count; i++) {
-        const overhead_row *const row = &all->rows[i];
-        json_new_line(j);
-        json_open(j, NULL, '{');
-        json_string(j, "what", row->what);
-        json_string(j, "problem", row->problem);
-        json_number(j, "threads", (double)row->threads);
-        json_number(j, "min_ns", 1e9 * row->seconds.min);
-        json_number(j, "p25_ns", 1e9 * row->seconds.p25);
-        json_number(j, "median_ns", 1e9 * row->seconds.median);
-        json_number(j, "p75_ns", 1e9 * row->seconds.p75);
-        json_close(j, '}');
-    }
-    json_close(j, ']');
-    json_close(j, '}');
+    size_t pools = 0;
+    for (size_t i = 0; i < asked->thread_count; i++)
+        pools += asked->threads[i] > 1;
+    return pools;
 }
 
 int overhead_run(options *asked)
@@ -172,16 +166,21 @@ int overhead_run(options *asked)
     const problem *const problems = asked->problems.count ? asked->problems.problems : usual;
     const size_t count = asked->problems.count ? asked->problems.count : sizeof usual / sizeof *usual;
     const conv2d_isa isa = asked->isas[0];
-    overheads all = {.file = asked->json && strcmp(asked->json, "-") == 0 ? stderr : stdout};
-    fprintf(all.file, "%-8s  %3s  %11s  %11s  %11s  %11s  %s\n", "what", "thr", "median ns", "min", "p25", "p75",
+    overheads all = {.text = reports_take_output(asked) ? stderr : stdout};
+    if (!row_file_begin(&all.rows, asked))
+        return EXIT_WRONG_ARGUMENT;
+    fprintf(all.text, "%-8s  %3s  %11s  %11s  %11s  %11s  %s\n", "what", "thr", "median ns", "min", "p25", "p75",
             "problem");
+    progress_begin(2 * count + 1 + count_pools(asked));
     bool good = true;
     for (size_t i = 0; i < count && good; i++)
         good = time_problem(&all, &problems[i], isa);
     good = good && time_call(&all, &smallest, isa);
     for (size_t i = 0; i < asked->thread_count && good; i++)
         good = asked->threads[i] == 1 || time_hand_off(&all, &divisible, asked->threads[i], isa);
-    good = good && (!asked->json || json_write_file(asked->json, add_overheads, &all));
-    free(all.rows);
+    progress_clear();
+    const row_file_frame frame = {.schema = "convbench-overhead", .rows = "overheads"};
+    good = good && row_file_write(&all.rows, &frame);
+    row_file_free(&all.rows);
     return good ? EXIT_SUCCESS : EXIT_WRONG_RESULT;
 }

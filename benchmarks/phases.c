@@ -74,15 +74,15 @@ static void call_next_output(void *context)
 }
 
 static const struct phase_way {
-    const char *title;
+    const char *title, *member;
     timed_call *call;
     bool flushed;
 } ways[PHASES] = {
-    [PHASE_PLAN] = {"plan", make_plan, false},
-    [PHASE_PACK] = {"pack", pack, false},
-    [PHASE_COLD] = {"cold", call_same_output, true},
-    [PHASE_WARM] = {"warm", call_same_output, false},
-    [PHASE_FRESH] = {"fresh out", call_next_output, false},
+    [PHASE_PLAN] = {"plan", "plan", make_plan, false},
+    [PHASE_PACK] = {"pack", "pack", pack, false},
+    [PHASE_COLD] = {"cold", "cold", call_same_output, true},
+    [PHASE_WARM] = {"warm", "warm", call_same_output, false},
+    [PHASE_FRESH] = {"fresh out", "fresh_output", call_next_output, false},
 };
 
 /* The median of a call, of as many as fit the budget and at least a few; what is flushed is timed call by call. */
@@ -102,19 +102,49 @@ static double time_phase(phase_job *job, phase p, double budget)
     return quartiles_of(seconds, count).median;
 }
 
-static void print_titles(void)
+static void print_titles(FILE *file)
 {
-    printf("%-36s  %-40s  %3s  %9s", "problem", "kernel", "thr", "first");
+    fprintf(
+        file,
+        "a call: first: the first after packing; cold: tensors, packed weights and workspace flushed from all\n"
+        "caches; warm: the same output again; fresh out: another output each time, together twice the last cache\n\n"
+        "%-36s  %-40s  %3s  %9s",
+        "problem", "kernel", "thr", "first");
     for (phase p = 0; p < PHASES; p++)
-        printf("  %9s", ways[p].title);
-    printf("  disturbed\n");
+        fprintf(file, "  %9s", ways[p].title);
+    fprintf(file, "  disturbed\n");
 }
 
-static void print_cell(double seconds)
+static void print_cell(FILE *file, double seconds)
 {
     char cell[CELL_SIZE];
     format_seconds(cell, seconds);
-    printf("  %9s", cell);
+    fprintf(file, "  %9s", cell);
+}
+
+static void print_row(FILE *file, const one_run *run, const double seconds[PHASES], const interference *disturbed)
+{
+    char words[200];
+    interference_describe(disturbed, words, sizeof words);
+    if (run->first)
+        print_titles(file);
+    fprintf(file, "%-36s  %-40s  %3zu", run->problem, conv2d_kernel_name(&run->runner->plan), run->threads);
+    print_cell(file, run->first_call_seconds);
+    for (phase p = 0; p < PHASES; p++)
+        print_cell(file, seconds[p]);
+    fprintf(file, "  %s\n", words);
+    fflush(file);
+}
+
+static void add_row(json *j, const one_run *run, const double seconds[PHASES], const interference *disturbed)
+{
+    json_open(j, "seconds", '{');
+    json_number(j, "first", run->first_call_seconds);
+    for (phase p = 0; p < PHASES; p++)
+        json_number(j, ways[p].member, seconds[p]);
+    json_close(j, '}');
+    json_disturbed(j, disturbed);
+    json_close(j, '}');
 }
 
 static bool phases_visit(const one_run *run, void *context)
@@ -123,22 +153,18 @@ static bool phases_visit(const one_run *run, void *context)
     phase_job job = {.run = run, .wanted = library_options(run->asked, run->isa)};
     double seconds[PHASES];
     interference disturbed = {.seconds = 0};
-    char words[200];
     interference_begin(&disturbed);
     for (phase p = 0; p < PHASES; p++)
         seconds[p] = time_phase(&job, p, run->asked->seconds / PHASES);
     interference_end(&disturbed);
-    interference_describe(&disturbed, words, sizeof words);
     if (run->runner->status != CONV2D_OK) {
         complain_of(run->problem, conv2d_status_string(run->runner->status));
         return false;
     }
-    printf("%-36s  %-40s  %3zu", run->problem, conv2d_kernel_name(&run->runner->plan), run->threads);
-    print_cell(run->first_call_seconds);
-    for (phase p = 0; p < PHASES; p++)
-        print_cell(seconds[p]);
-    printf("  %s\n", words);
-    fflush(stdout);
+    print_row(each_run_text(run), run, seconds, &disturbed);
+    json *const j = each_run_row(run);
+    if (j)
+        add_row(j, run, seconds, &disturbed);
     return true;
 }
 
@@ -146,9 +172,6 @@ int phases_run(options *asked)
 {
     enum { USUAL_CACHE = 32 << 20 };
     const size_t cache = machine_cache_bytes(3) ? machine_cache_bytes(3) : USUAL_CACHE;
-    printf(
-        "a call: first: the first after packing; cold: tensors, packed weights and workspace flushed from all caches;\n"
-        "warm: the same output again; fresh out: another output each time, together twice the last cache\n\n");
-    print_titles();
-    return each_run(asked, 2 * cache, phases_visit, NULL);
+    const look phases = {.schema = "convbench-phases", .fresh_bytes = 2 * cache, .visit = phases_visit};
+    return each_run(asked, &phases, NULL);
 }

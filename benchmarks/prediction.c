@@ -47,3 +47,38 @@ bool prediction_make(prediction *p, const conv2d_plan *plan, const workload *loa
     p->most_retiring = p->least_retiring * (1 + tile_loads / tile_fmas);
     return true;
 }
+
+const char *prediction_bound(const prediction *p)
+{
+    return p->byte_seconds > p->fma_seconds ? "memory" : p->load_seconds > p->fma_seconds ? "loads" : "FMAs";
+}
+
+void json_prediction(json *j, const prediction *p)
+{
+    if (!p) {
+        json_string(j, "prediction", NULL);
+        return;
+    }
+    json_open(j, "prediction", '{');
+    const struct {
+        const char *name;
+        double value;
+    } members[] = {
+        {"fmas", p->fmas},
+        {"loads", p->loads},
+        {"stores", p->stores},
+        {"load_bytes", p->load_bytes},
+        {"bytes", p->bytes},
+        {"fma_seconds", p->fma_seconds},
+        {"load_seconds", p->load_seconds},
+        {"byte_seconds", p->byte_seconds},
+        {"seconds", p->seconds},
+        {"least_retiring", p->least_retiring},
+        {"most_retiring", p->most_retiring},
+    };
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        json_number(j, members[i].name, members[i].value);
+    json_string(j, "level", p->level->name);
+    json_string(j, "bound", prediction_bound(p));
+    json_close(j, '}');
+}

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "json_text.h"
 #include "measure.h"
 
 typedef struct prediction {
@@ -27,5 +28,11 @@ typedef struct prediction {
  */
 bool prediction_make(prediction *p, const conv2d_plan *plan, const workload *load, const limits *machine,
                      double peak_gflops, double slots, double wide_fmas);
+
+/* What it is bound by: "FMAs", "loads" or "memory". */
+const char *prediction_bound(const prediction *p);
+
+/* The member "prediction"; NULL is null. */
+void json_prediction(json *j, const prediction *p);
 
 #endif

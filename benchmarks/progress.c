@@ -82,6 +82,11 @@ void progress_step(void)
     line.done++;
 }
 
+void progress_reach(size_t done)
+{
+    line.done = done;
+}
+
 void progress_clear(void)
 {
     if (line.drawn) {

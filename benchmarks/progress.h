@@ -15,6 +15,8 @@ void progress_begin(size_t steps);
 void progress_show(const char *what);
 /* One step more is done. */
 void progress_step(void);
+/* So many are done, whatever was counted before. */
+void progress_reach(size_t done);
 /* Takes the line away, before anything else is written to the terminal. */
 void progress_clear(void);
 

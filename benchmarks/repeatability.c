@@ -8,6 +8,7 @@
 #include "each_run.h"
 #include "interference.h"
 #include "paired.h"
+#include "progress.h"
 #include "ratio.h"
 #include "sample.h"
 
@@ -21,7 +22,7 @@ typedef struct trial_results {
 } trial_results;
 
 /* One trial: the same problem planned and packed twice, so that also where memory lies differs. */
-static bool run_trial(const one_run *run, size_t number, trial_results *results)
+static bool run_trial(const one_run *run, size_t number, trial_results *all)
 {
     const conv2d_options wanted = library_options(run->asked, run->isa);
     static paired_arm first, second; /* too large for the stack */
@@ -31,18 +32,18 @@ static bool run_trial(const one_run *run, size_t number, trial_results *results)
     if (good_a && good_b) {
         first.runner = &a;
         second.runner = &b;
-        results->pairs = paired_run(&first, &second, BURST_SECONDS, run->asked->seconds);
+        all->pairs = paired_run(&first, &second, BURST_SECONDS, run->asked->seconds);
         ratio_row row = {.before = first.seconds,
                          .after = second.seconds,
-                         .before_count = results->pairs,
-                         .after_count = results->pairs,
+                         .before_count = all->pairs,
+                         .after_count = all->pairs,
                          .paired = true};
         ratio_row mean = row;
         const ratio_rules rules = {.threshold = 0, .noise = 0, .confidence = 0.95};
         if (ratios_compare(&row, 1, &rules, &mean)) {
-            results->ratios[number] = row.ratio;
-            results->reaches[number] = row.high / row.ratio - 1;
-            results->claims += row.verdict != RATIO_SAME;
+            all->ratios[number] = row.ratio;
+            all->reaches[number] = row.high / row.ratio - 1;
+            all->claims += row.verdict != RATIO_SAME;
         }
     }
     runner_free(&a);
@@ -50,51 +51,86 @@ static bool run_trial(const one_run *run, size_t number, trial_results *results)
     return good_a && good_b;
 }
 
-static void print_results(const one_run *run, trial_results *results, const interference *disturbed)
+/* What the trials say together. */
+typedef struct verdict {
+    double typical, resolved; /* the median size of the ratios, and what 95 % of them stay below, as shares */
+    double reach;             /* median of the trials' own intervals */
+} verdict;
+
+/* Sorts the ratios. */
+static verdict judge(trial_results *all)
 {
     double sizes[TRIALS];
-    char words[200];
     for (size_t i = 0; i < TRIALS; i++)
-        sizes[i] = fabs(log(results->ratios[i]));
+        sizes[i] = fabs(log(all->ratios[i]));
     sort_values(sizes, TRIALS);
-    sort_values(results->ratios, TRIALS);
-    const double typical = exp(quantile_of_sorted(sizes, TRIALS, 0.5)) - 1,
-                 resolved = exp(quantile_of_sorted(sizes, TRIALS, 0.95)) - 1;
+    sort_values(all->ratios, TRIALS);
+    return (verdict){.typical = exp(quantile_of_sorted(sizes, TRIALS, 0.5)) - 1,
+                     .resolved = exp(quantile_of_sorted(sizes, TRIALS, 0.95)) - 1,
+                     .reach = quartiles_of(all->reaches, TRIALS).median};
+}
+
+static void print_results(FILE *file, const one_run *run, const trial_results *all, const verdict *found,
+                          const interference *disturbed)
+{
+    char words[200];
     interference_describe(disturbed, words, sizeof words);
-    printf("%s%s  %s, %zu thread%s\n", run->first ? "" : "\n", run->problem, conv2d_kernel_name(&run->runner->plan),
-           run->threads, run->threads == 1 ? "" : "s");
-    printf("  %d times compared with itself, each time for %.2g s in %zu pairs of bursts\n", TRIALS,
-           run->asked->seconds, results->pairs);
-    printf("  ratios %.4f to %.4f, the middle 90 %% of them %.4f to %.4f; typically off by %.2f %%\n",
-           results->ratios[0], results->ratios[TRIALS - 1], quantile_of_sorted(results->ratios, TRIALS, 0.05),
-           quantile_of_sorted(results->ratios, TRIALS, 0.95), 100 * typical);
-    printf("  a trial's own interval was +-%.2f %%; %zu of %d trials claimed a difference\n",
-           100 * quartiles_of(results->reaches, TRIALS).median, results->claims, TRIALS);
-    printf("  so in %.2g s this machine can resolve %.1f %% now\n", run->asked->seconds, 100 * resolved);
+    fprintf(file, "%s%s  %s, %zu thread%s\n", run->first ? "" : "\n", run->problem,
+            conv2d_kernel_name(&run->runner->plan), run->threads, run->threads == 1 ? "" : "s");
+    fprintf(file, "  %d times compared with itself, each time for %.2g s in %zu pairs of bursts\n", TRIALS,
+            run->asked->seconds, all->pairs);
+    fprintf(file, "  ratios %.4f to %.4f, the middle 90 %% of them %.4f to %.4f; typically off by %.2f %%\n",
+            all->ratios[0], all->ratios[TRIALS - 1], quantile_of_sorted(all->ratios, TRIALS, 0.05),
+            quantile_of_sorted(all->ratios, TRIALS, 0.95), 100 * found->typical);
+    fprintf(file, "  a trial's own interval was +-%.2f %%; %zu of %d trials claimed a difference\n", 100 * found->reach,
+            all->claims, TRIALS);
+    fprintf(file, "  so in %.2g s this machine can resolve %.1f %% now\n", run->asked->seconds, 100 * found->resolved);
     if (interference_kinds(disturbed))
-        printf("  disturbed: %s\n", words);
-    fflush(stdout);
+        fprintf(file, "  disturbed: %s\n", words);
+    fflush(file);
+}
+
+static void add_row(json *j, const one_run *run, const trial_results *all, const verdict *found,
+                    const interference *disturbed)
+{
+    json_number(j, "seconds_of_a_trial", run->asked->seconds);
+    json_number(j, "pairs", (double)all->pairs);
+    json_numbers(j, "ratios", all->ratios, TRIALS);
+    json_number(j, "typical_share", found->typical);
+    json_number(j, "interval_share", found->reach);
+    json_number(j, "claims", (double)all->claims);
+    json_number(j, "resolved_share", found->resolved);
+    json_disturbed(j, disturbed);
+    json_close(j, '}');
 }
 
 static bool repeatability_visit(const one_run *run, void *context)
 {
     (void)context;
-    trial_results results = {.pairs = 0};
+    trial_results all = {.pairs = 0};
     interference disturbed = {.seconds = 0};
     bool good = true;
     for (size_t i = 0; i < TRIALS && good; i++) {
         interference_begin(&disturbed);
-        good = run_trial(run, i, &results);
+        good = run_trial(run, i, &all);
         interference_end(&disturbed);
+        progress_step();
+        progress_show(run->problem);
     }
-    if (good)
-        print_results(run, &results, &disturbed);
-    else
+    if (!good) {
         complain_of(run->problem, "there is no memory to run it twice");
-    return good;
+        return false;
+    }
+    const verdict found = judge(&all);
+    print_results(each_run_text(run), run, &all, &found, &disturbed);
+    json *const j = each_run_row(run);
+    if (j)
+        add_row(j, run, &all, &found, &disturbed);
+    return true;
 }
 
 int repeatability_run(options *asked)
 {
-    return each_run(asked, 0, repeatability_visit, NULL);
+    const look trials = {.schema = "convbench-repeatability", .steps = TRIALS, .visit = repeatability_visit};
+    return each_run(asked, &trials, NULL);
 }

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "machine.h"
 #include "progress.h"
@@ -29,6 +30,12 @@ void format_seconds(char cell[CELL_SIZE], double seconds)
         i++;
     const double value = seconds / units[i].seconds;
     snprintf(cell, CELL_SIZE, "%.*f %s", decimals(value), value, units[i].name);
+}
+
+void report_date(char date[DATE_SIZE])
+{
+    const time_t began = time(NULL);
+    strftime(date, DATE_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime(&began));
 }
 
 static void format_percent(char *cell, double share)

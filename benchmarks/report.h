@@ -26,6 +26,9 @@ typedef struct report {
 
 enum { CELL_SIZE = 300 };
 
+/* Of now, UTC. */
+void report_date(char date[DATE_SIZE]);
+
 /* Four digits and a unit. */
 void format_seconds(char cell[CELL_SIZE], double seconds);
 
@@ -55,5 +58,8 @@ bool json_write(const char *path, const report *r, const results *all);
 
 /* The members "date" and "machine". */
 void json_machine(json *j, const report *r);
+/* The member "disturbed"; and one with the quartiles: null if the pointer is NULL, as nothing was timed. */
+void json_disturbed(json *j, const interference *d);
+void json_quartiles(json *j, const char *name, const quartiles *q);
 
 #endif

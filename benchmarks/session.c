@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "machine.h"
 #include "peer_compare.h"
@@ -238,8 +237,7 @@ static void prepare_report(session *s)
 {
     const options *const asked = s->asked;
     report *const r = &s->report;
-    const time_t began = time(NULL);
-    strftime(r->date, sizeof r->date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&began));
+    report_date(r->date);
     r->problems = &asked->problems;
     r->file = reports_take_output(asked) ? stderr : stdout;
     r->speedup = asked->threads[0] == 1 && asked->threads[asked->thread_count - 1] > 1;

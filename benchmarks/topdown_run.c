@@ -27,58 +27,123 @@ static bool has_two_threads(void)
     return active;
 }
 
-static void print_share(int indent, const char *name, double share, const char *note)
+/* How busy the FMA pipes were if all their lanes were wanted. */
+static double share_of_peak(const one_run *run, const counted_run *found)
+{
+    return run->load->valid_flops / found->time.seconds.median * 1e-9 / found->time.peak_gflops;
+}
+
+static void print_share(FILE *file, int indent, const char *name, double share, const char *note)
 {
     if (!isnan(share))
-        printf("  %*s%-*s %5.1f %%%s\n", indent, "", 44 - indent, name, 100 * share, note);
+        fprintf(file, "  %*s%-*s %5.1f %%%s\n", indent, "", 44 - indent, name, 100 * share, note);
 }
 
-static bool print_measured(const counter_set *set, const topdown *t)
+/* Whether an event had to share the CPU's counters with others. */
+static bool is_estimated(const counter_set *set)
 {
-    if (isnan(t->share[TOPDOWN_RETIRING]))
-        return false;
-    printf("  measured, of all slots of the pipeline:\n");
-    for (topdown_node node = 0; node < TOPDOWN_NODES; node++)
-        print_share(2 * topdown_level(node), topdown_name(node), t->share[node], "");
     for (size_t i = 0; i < set->count; i++)
-        if (set->counters[i].counted && set->counters[i].share < 1) {
-            printf("  estimated: the events shared the CPU's counters with others\n");
-            break;
-        }
-    return true;
+        if (set->counters[i].counted && set->counters[i].share < 1)
+            return true;
+    return false;
 }
 
-static void print_work(const char *name, double count, double seconds, const char *how)
+static void print_measured(FILE *file, const counter_set *set, const topdown *t)
+{
+    if (isnan(t->share[TOPDOWN_RETIRING])) {
+        fprintf(file, "  no top-down analysis is measured here%s\n",
+                topdown_events(set->host->table) ? ":" : ", this CPU has no table for it:");
+        print_missing(file, set);
+        return;
+    }
+    fprintf(file, "  measured, of all slots of the pipeline:\n");
+    for (topdown_node node = 0; node < TOPDOWN_NODES; node++)
+        print_share(file, 2 * topdown_level(node), topdown_name(node), t->share[node], "");
+    if (is_estimated(set))
+        fprintf(file, "  estimated: the events shared the CPU's counters with others\n");
+}
+
+static void print_work(FILE *file, const char *name, double count, double seconds, const char *how)
 {
     char text[CELL_SIZE];
     format_seconds(text, seconds);
-    printf("    %-8s %12.0f   %9s %s\n", name, count, text, how);
+    fprintf(file, "    %-8s %12.0f   %9s %s\n", name, count, text, how);
 }
 
-static void print_prediction(const one_run *run, const analysis *a, const counted_run *found)
+static void print_prediction(FILE *file, const prediction *p)
 {
-    prediction p;
-    const double slots = a->host->table ? a->host->table->slots : 0;
-    if (!prediction_make(&p, &run->runner->plan, run->load, a->machine, found->time.peak_gflops, slots, a->wide_fmas)) {
-        printf("  predicted: nothing, the reference kernel has no tiles\n");
+    char text[CELL_SIZE], traffic[CELL_SIZE + 40];
+    fprintf(file, "  predicted from the tile (%zu FMAs and %zu loads a tap, %zu lanes) and the probes, not measured:\n",
+            p->kernel.fmas, p->kernel.loads, p->kernel.lanes);
+    print_work(file, "FMAs", p->fmas, p->fma_seconds, "at the peak");
+    print_work(file, "loads", p->loads, p->load_seconds, "at the L1's bandwidth");
+    snprintf(traffic, sizeof traffic, "once through the %s%s", p->level->name, p->level->name[0] == 'L' ? "" : " bus");
+    print_work(file, "bytes", p->bytes, p->byte_seconds, traffic);
+    fprintf(file, "    %-8s %12.0f\n", "stores", p->stores);
+    format_seconds(text, p->seconds);
+    fprintf(file, "    the library's model expects %s, %.1f %% of the peak: bound by %s\n", text,
+            100 * p->fma_seconds / p->seconds, prediction_bound(p));
+    if (!isnan(p->most_retiring))
+        fprintf(file,
+                "    with its FMA pipes full this tile retires %.0f to %.0f %% of the slots: more is not better\n",
+                100 * p->least_retiring, 100 * p->most_retiring);
+}
+
+static void print_all(FILE *file, const one_run *run, const counter_set *set, const counted_run *found,
+                      const topdown *t, const prediction *p)
+{
+    print_run_head(file, run, found);
+    print_share(file, 0, "FMA pipes busy, counted", t->fma_share, "");
+    print_share(file, 0, "FMA pipes busy, by time and the peak's probe", share_of_peak(run, found),
+                " (if every lane is wanted)");
+    print_measured(file, set, t);
+    if (p)
+        print_prediction(file, p);
+    else
+        fprintf(file, "  predicted: nothing, the reference kernel has no tiles\n");
+    fflush(file);
+}
+
+static void add_topdown(json *j, const topdown *t)
+{
+    if (isnan(t->share[TOPDOWN_RETIRING])) {
+        json_string(j, "topdown", NULL);
         return;
     }
-    char text[CELL_SIZE], traffic[CELL_SIZE + 40];
-    printf("  predicted from the tile (%zu FMAs and %zu loads a tap, %zu lanes) and the probes, not measured:\n",
-           p.kernel.fmas, p.kernel.loads, p.kernel.lanes);
-    print_work("FMAs", p.fmas, p.fma_seconds, "at the peak");
-    print_work("loads", p.loads, p.load_seconds, "at the L1's bandwidth");
-    snprintf(traffic, sizeof traffic, "once through the %s%s", p.level->name, p.level->name[0] == 'L' ? "" : " bus");
-    print_work("bytes", p.bytes, p.byte_seconds, traffic);
-    printf("    %-8s %12.0f\n", "stores", p.stores);
-    format_seconds(text, p.seconds);
-    printf("    the library's model expects %s, %.1f %% of the peak: %s\n", text, 100 * p.fma_seconds / p.seconds,
-           p.byte_seconds > p.fma_seconds   ? "bound by memory"
-           : p.load_seconds > p.fma_seconds ? "bound by loads"
-                                            : "bound by FMAs");
-    if (!isnan(p.most_retiring))
-        printf("    with its FMA pipes full this tile retires %.0f to %.0f %% of the slots: more is not better\n",
-               100 * p.least_retiring, 100 * p.most_retiring);
+    json_open(j, "topdown", '[');
+    for (topdown_node node = 0; node < TOPDOWN_NODES; node++) {
+        json_open(j, NULL, '{');
+        json_string(j, "name", topdown_name(node));
+        json_number(j, "level", topdown_level(node));
+        json_number(j, "share", t->share[node]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void add_row(json *j, const one_run *run, const counter_set *set, const counted_run *found, const topdown *t,
+                    const prediction *p)
+{
+    json_counted_run(j, run, found);
+    json_number(j, "fma_pipes_share", t->fma_share);
+    json_number(j, "fma_pipes_share_by_time", share_of_peak(run, found));
+    json_number(j, "cycles", t->cycles);
+    add_topdown(j, t);
+    json_truth(j, "estimated", true, is_estimated(set));
+    json_prediction(j, p);
+    json_counters(j, set);
+    json_close(j, '}');
+}
+
+/* What is to be counted; level 1 first, so that it is one group. */
+static void choose_events(counter_set *set)
+{
+    const cpu_events *const table = set->host->table;
+    if (topdown_events(table))
+        counters_add(set, topdown_events(table));
+    for (size_t i = 0; table && i < FMA_EVENTS && table->fma[i].name; i++)
+        counters_add(set, table->fma[i].name);
+    counters_add(set, "cycles,task-clock");
 }
 
 static bool topdown_visit(const one_run *run, void *context)
@@ -89,41 +154,39 @@ static bool topdown_visit(const one_run *run, void *context)
     if (!set)
         return false;
     set->host = a->host;
-    /* First, so that level 1 is one group. */
-    if (topdown_events(a->host->table))
-        counters_add(set, topdown_events(a->host->table));
-    for (size_t i = 0; a->host->table && i < FMA_EVENTS && a->host->table->fma[i].name; i++)
-        counters_add(set, a->host->table->fma[i].name);
-    counters_add(set, "cycles,task-clock");
+    choose_events(set);
     const bool good = count_one_run(run, set, &found);
     if (good) {
+        const double slots = a->host->table ? a->host->table->slots : 0;
         const topdown t = topdown_find(set, a->two_threads, a->wide_fmas);
-        print_run_head(run, &found);
-        print_share(0, "FMA pipes busy, counted", t.fma_share, "");
-        print_share(0, "FMA pipes busy, by time and the peak's probe",
-                    run->load->valid_flops / found.time.seconds.median * 1e-9 / found.time.peak_gflops,
-                    " (if every lane is wanted)");
-        if (!print_measured(set, &t)) {
-            printf("  no top-down analysis is measured here%s\n",
-                   topdown_events(a->host->table) ? ":" : ", this CPU has no table for it:");
-            print_missing(stdout, set);
-        }
-        print_prediction(run, a, &found);
-        fflush(stdout);
+        prediction p;
+        const bool predicted =
+            prediction_make(&p, &run->runner->plan, run->load, a->machine, found.time.peak_gflops, slots, a->wide_fmas);
+        print_all(each_run_text(run), run, set, &found, &t, predicted ? &p : NULL);
+        json *const j = each_run_row(run);
+        if (j)
+            add_row(j, run, set, &found, &t, predicted ? &p : NULL);
     }
     timing_free(&found.time);
     free(set);
     return good;
 }
 
+static void add_host(json *j, const void *context)
+{
+    const analysis *const a = context;
+    json_counter_host(j, a->host);
+}
+
 int topdown_run(options *asked)
 {
     const counter_host host = counter_host_find();
-    limits machine = {.threads = 1};
+    limits machine = {.threads = 1, .peak_gflops = peak_gflops(1)};
     analysis a = {&host, &machine, wide_fma_probe(), has_two_threads()};
     if (!measure_memory(1, machine.levels)) {
         fprintf(stderr, "convbench: no memory to measure the machine's with\n");
         return EXIT_WRONG_RESULT;
     }
-    return each_run(asked, 0, topdown_visit, &a);
+    const look topdowns = {.schema = "convbench-topdown", .machine = &machine, .visit = topdown_visit, .add = add_host};
+    return each_run(asked, &topdowns, &a);
 }

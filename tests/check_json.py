@@ -42,7 +42,16 @@ def gather(convbench, oracle, folder):
              'verified': written(convbench, '--verify', *PROBLEMS),
              'peers': written(convbench, *FAST, f'--peers={oracle}:all,absent', *PROBLEMS),
              'calls': written(convbench, '--calls', '50', *PROBLEMS),
-             'overhead': written(convbench, *FAST, '--overhead', PROBLEMS[0])}
+             'overheads': written(convbench, *FAST, '--overhead', '--threads', '2', PROBLEMS[0]),
+             'counters': written(convbench, *FAST, '--counters=basic,software,no_such_event', *PROBLEMS),
+             'topdown': written(convbench, *FAST, '--topdown', '--isa', 'any,scalar', *PROBLEMS),
+             'phases': written(convbench, *FAST, '--phases', '--threads', '1,2', *PROBLEMS),
+             'repeatability': written(convbench, '--time', '0.001', '--repeatability', *PROBLEMS),
+             'chains': written(convbench, *FAST, '--chains', '8x9x9 3x3 p1 + 16x1x1', '--isa', 'any,scalar')}
+    if files['times']['machine']['isa'] == 'avx512':
+        files['isa_ab'] = written(convbench, *FAST, '--isa-ab', '16x20x20 16x3x3', PROBLEMS[1], '1x1x1 1x1')
+    else:
+        print('no AVX-512 here: --isa-ab writes nothing')
     path = Path(folder) / 'times.json'
     path.write_text(json.dumps(files['times']))
     files['diff'] = written([*convbench, 'diff'], path, path)
@@ -58,7 +67,7 @@ def check_schema(files, schema):
     kind = jsonschema.Draft202012Validator
     kind.check_schema(schema)
     for name, content in files.items():
-        which = {'summary': 'times', 'verified': 'times', 'overhead': 'overheads'}.get(name, name)
+        which = {'summary': 'times', 'verified': 'times'}.get(name, name)
         # By its own part of the schema: errors of a oneOf say little.
         part = kind({'$ref': f'#/$defs/{which}', '$defs': schema['$defs']})
         for error in part.iter_errors(content):
@@ -80,6 +89,30 @@ def check_contents(files):
         expect(row['parts'][0]['began'] < row['parts'][1]['began'] <= time.time(), f'began: {row}')
     for row in files['verified']['results']:
         expect(row['parts'] == [] and row['seconds']['median'] is None and row['bitwise_equal'], f'verified: {row}')
+
+
+def check_looks(files):
+    """Closer looks have a row for each run, in which the numbers hang together."""
+    for name, rows in {'counters': 2, 'topdown': 4, 'phases': 4, 'repeatability': 2, 'chains': 2}.items():
+        expect(len(files[name]['results']) == rows, f'{name}: {len(files[name]["results"])} rows, not {rows}')
+    for row in files['counters']['results']:
+        names = [counter['name'] for counter in row['counters']]
+        reasons = {counter['name']: counter['reason'] for counter in row['counters']}
+        expect(len(set(names)) == len(names) and {'cycles', 'task-clock', 'no_such_event'} <= set(names), f'{names}')
+        expect('unknown event' in reasons['no_such_event'], f'reasons: {reasons}')
+    for row in files['topdown']['results']:
+        expect((row['prediction'] is None) == (row['isa'] == 'scalar'), f'prediction: {row}')
+        expect(abs(100 * row['fma_pipes_share_by_time'] - row['percent_of_peak']) < 1e-6, f'share by time: {row}')
+    for row in files['repeatability']['results']:
+        expect(len(row['ratios']) == 20 and row['ratios'] == sorted(row['ratios']), f'ratios: {row}')
+        expect(row['typical_share'] <= row['resolved_share'] and row['claims'] <= 20, f'repeatability: {row}')
+    for row in files['chains']['results']:
+        expect(row['bitwise_equal'] is True and row['bands'] >= 1, f'chain: {row}')
+    if 'isa_ab' in files: # which of them the library has different kernels for depends on the CPU
+        expect(len(files['isa_ab']['results'] + files['isa_ab']['not_compared']) == 3, f'{files["isa_ab"]}')
+    for row in files.get('isa_ab', {}).get('results', []):
+        expect(row['low'] <= row['ratio'] <= row['high'], f'interval: {row}')
+        expect('avx2' in row['avx2']['kernel'] and 'avx512' in row['avx512']['kernel'], f'kernels: {row}')
 
 
 def check_whole(convbench, folder):
@@ -107,6 +140,7 @@ def main():
     check_schema(files, json.loads(Path(schema).read_text()))
     if not failures:
         check_contents(files)
+        check_looks(files)
     with tempfile.TemporaryDirectory() as folder:
         check_whole(convbench, folder)
     print('\n'.join(failures + [f'{len(files)} files checked, {len(failures)} failures']))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Checks the line of progress: on a terminal it counts, fits, and goes away; anywhere else there is none.
 usage: check_progress.py CONVBENCH"""
+import codecs
 import fcntl
 import os
 import pty
@@ -37,6 +38,7 @@ class Terminal:
                                         env=dict(os.environ, TERM=term))
         os.close(slave)
         self.text = ''
+        self.decoder = codecs.getincrementaldecoder('utf-8')()
 
     def read_until(self, mark):
         """Everything, if the mark does not come."""
@@ -48,7 +50,7 @@ class Terminal:
                 break
             if not data:
                 break
-            self.text += data.decode()
+            self.text += self.decoder.decode(data)
         return self.text
 
     def finish(self):
@@ -121,8 +123,27 @@ def check_others(convbench):
     expect('1 of 2 done' in text and screen(text) == [''], f'--verify: {text!r}')
 
 
+def check_looks(convbench):
+    """Closer looks draw it too, and leave nothing of it."""
+    looks = {'--counters': 2, '--topdown': 2, '--phases': 2, '--repeatability': 40, '--calls=50': 2, '--overhead': 5}
+    if subprocess.run([convbench, '--isa-ab', '--time', '0.001', PROBLEMS[0]], capture_output=True,
+                      check=False).returncode == 0:
+        looks['--isa-ab'] = 2
+    else:
+        print('no AVX-512 here: --isa-ab is not tried')
+    for look, steps in looks.items():
+        code, text = Terminal([convbench, look, '--time', '0.005', *PROBLEMS]).finish()
+        expect(code == 0 and f'{steps // 2} of {steps} done' in text and screen(text) == [''], f'{look}: {text!r}')
+        _, text = Terminal([convbench, look, '--time', '0.005', *PROBLEMS], output_too=True).finish()
+        expect(not any('done' in line for line in screen(text)), f'{look}: a rest of the line: {screen(text)}')
+    chain = '8x9x9 3x3 p1 + 16x1x1'
+    _, text = Terminal([convbench, '--chains', chain, '--isa', 'any,scalar', *FAST]).finish()
+    expect('1 of 2 done' in text and screen(text) == [''], f'--chains: {text!r}')
+
+
 def main():
-    checks = [check_counts, check_width, check_rows, check_interrupt, check_silence, check_others]
+    checks = [check_counts, check_width, check_rows, check_interrupt, check_silence, check_others,
+              check_looks]
     for check in checks:
         check(sys.argv[1])
     print('\n'.join(failures + [f'{len(checks)} checks, {len(failures)} failures']))
