@@ -110,9 +110,10 @@ typedef enum conv2d_isa {
 typedef struct conv2d_options {
     conv2d_isa isa;     /* upper bound for this plan; see also CONV2D_ISA below */
     const char *kernel; /* this kernel and no other, by the name conv2d_kernel_name() gives */
-    int prefer_256;     /* 1: no AVX-512 although the CPU has it; -1: AVX-512 if the CPU has it;
-                                               0: what a record of this machine says, else
-                                               what the library knows about this CPU */
+    /* 1: no AVX-512 although the CPU has it; -1: AVX-512 if the CPU has it; 0: what a record of this machine says, else
+     * what the library knows about this CPU, or, of one that it does not know, finds out by running 512-bit
+     * multiply-adds for some 100 us, once in a process. */
+    int prefer_256;
 
     /* Measured choices to prefer (conv2d_tune.h), the caller's, read while planning only; NULL if there are none. */
     const struct conv2d_record *records;

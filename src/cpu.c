@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conv2d_tune.h"
+#include "cpu_units.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -60,12 +61,6 @@ static unsigned model_of(const cpuid_leaf *features)
     return (features->a >> 4 & 15) | (features->a >> 12 & 0xf0);
 }
 
-static bool is_vendor(const char *name)
-{
-    const cpuid_leaf r = cpuid(0, 0);
-    return memcmp(&r.b, name, 4) == 0 && memcmp(&r.d, name + 4, 4) == 0 && memcmp(&r.c, name + 8, 4) == 0;
-}
-
 typedef struct cpu_brand {
     char text[49];
 } cpu_brand;
@@ -81,49 +76,40 @@ static cpu_brand read_brand(void)
     return brand;
 }
 
-static bool brand_has(const char *const words[], size_t count)
+static cpu_identity identify(const cpuid_leaf *features)
 {
-    const cpu_brand brand = read_brand();
-    for (size_t i = 0; i < count; i++)
-        if (strstr(brand.text, words[i]))
-            return true;
-    return false;
+    const cpuid_leaf vendor = cpuid(0, 0);
+    cpu_identity cpu = {.family = family_of(features), .model = model_of(features)};
+    memcpy(cpu.vendor, &vendor.b, 4);
+    memcpy(cpu.vendor + 4, &vendor.d, 4);
+    memcpy(cpu.vendor + 8, &vendor.c, 4);
+    memcpy(cpu.brand, read_brand().text, sizeof cpu.brand);
+    return cpu;
 }
 
 /*
  * Capability and policy are two things.  On Skylake-SP and Cascade Lake (06_55h) heavy 512-bit code lowers the clock
  * by 15-35 % (Intel Xeon Processor Scalable Family Specification Update, "AVX-512 turbo" tables); with two 512-bit FMA
- * units it still wins, but the Bronze, Silver, Gold 5xxx and D-21xx parts have one, the same peak per cycle as AVX2
- * at a lower clock (Intel ARK, "# of AVX-512 FMA Units").  Client Ice Lake, Tiger Lake and Rocket Lake have one unit
- * too but next to no clock penalty, and Zen 4 has none: there the doubled registers make AVX-512 the better choice.
+ * units it still wins, but with one (the Bronze, Silver, many Gold 5xxx and the D-21xx parts) it has the same peak per
+ * cycle as AVX2 at a lower clock.  Client Ice Lake, Tiger Lake and Rocket Lake have one unit too but next to no clock
+ * penalty, and Zen 4 has none: there the doubled registers make AVX-512 the better choice.
  */
-static bool is_slow_512(const cpuid_leaf *features)
+static void find_policy(cpu_facts *facts, const cpu_identity *cpu, conv2d_isa cap)
 {
-    static const char *const one_unit[] = {"Bronze", "Silver", "Gold 51", "Gold 52", "D-21"};
-    static const char *const two_units[] = {"Gold 5122", "Gold 5222"};
-    return is_vendor("GenuineIntel") && family_of(features) == 6 && model_of(features) == 0x55 &&
-           brand_has(one_unit, sizeof one_unit / sizeof *one_unit) &&
-           !brand_has(two_units, sizeof two_units / sizeof *two_units);
-}
-
-/* Server cores of Intel and Zen 5 (family 1Ah) start two 512-bit FMAs per cycle; client Intel and Zen 4 one. */
-static bool has_two_wide_fmas(const cpuid_leaf *features)
-{
-    static const unsigned server_models[] = {0x55, 0x6a, 0x6c, 0x8f, 0xcf, 0xad, 0xae};
-    if (is_vendor("AuthenticAMD"))
-        return family_of(features) >= 0x1a;
-    if (!is_vendor("GenuineIntel") || family_of(features) != 6)
-        return false;
-    for (size_t i = 0; i < sizeof server_models / sizeof *server_models; i++)
-        if (model_of(features) == server_models[i])
-            return !is_slow_512(features);
-    return false;
+    if (facts->isa < CONV2D_ISA_AVX512)
+        return;
+    int units = conv2d_known_wide_fmas(cpu);
+    facts->probed = units == 0 && cap >= CONV2D_ISA_AVX512; /* who forbids AVX-512 does not want to see it run */
+    if (facts->probed)
+        units = conv2d_probe_wide_fmas();
+    facts->two_wide_fmas = units == 2;
+    facts->prefer_256 = units == 1 && conv2d_is_skylake_x(cpu);
 }
 
 /* Data cache of a level: CPUID leaf 4 (Intel) or 8000001Dh (AMD), which share their format; fallback if not told. */
-static size_t cache_bytes(unsigned level, size_t fallback)
+static size_t cache_bytes(const cpu_identity *cpu, unsigned level, size_t fallback)
 {
-    const unsigned leaf = is_vendor("AuthenticAMD") ? 0x8000001du : 4;
+    const unsigned leaf = strcmp(cpu->vendor, "AuthenticAMD") == 0 ? 0x8000001du : 4;
     for (unsigned i = 0; i < 16; i++) {
         const cpuid_leaf r = cpuid(leaf, i);
         const unsigned type = r.a & 31;
@@ -136,36 +122,35 @@ static size_t cache_bytes(unsigned level, size_t fallback)
 }
 
 /* Hypervisors shorten the marketing name to that of a whole series: family and model tell its members apart. */
-static void name_cpu(char *name, size_t size, const cpuid_leaf *features)
+static void name_cpu(char *name, size_t size, const cpu_identity *cpu)
 {
     static const char allowed[] = "()@.,-_/+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    const cpu_brand brand = read_brand();
-    char words[sizeof brand.text];
+    char words[sizeof cpu->brand];
     size_t length = 0;
-    for (const char *at = brand.text; *at; at++)
+    for (const char *at = cpu->brand; *at; at++)
         if (strchr(allowed, *at))
             words[length++] = *at;
         else if (length && words[length - 1] != ' ')
             words[length++] = ' ';
     while (length && words[length - 1] == ' ')
         length--;
-    snprintf(name, size, "%.*s%sfamily %u model %u", (int)length, words, length ? " " : "", family_of(features),
-             model_of(features));
+    snprintf(name, size, "%.*s%sfamily %u model %u", (int)length, words, length ? " " : "", cpu->family, cpu->model);
 }
 
-static cpu_facts detect(void)
+static cpu_facts detect(conv2d_isa cap)
 {
     const cpuid_leaf features = cpuid(1, 0);
-    cpu_facts facts = {.l1_bytes = cache_bytes(1, 32 << 10), .l2_bytes = cache_bytes(2, 256 << 10)};
+    const cpu_identity cpu = identify(&features);
+    cpu_facts facts = {.l1_bytes = cache_bytes(&cpu, 1, 32 << 10), .l2_bytes = cache_bytes(&cpu, 2, 256 << 10)};
     facts.isa = detect_isa(&features, &facts.fma);
-    facts.prefer_256 = facts.isa == CONV2D_ISA_AVX512 && is_slow_512(&features);
-    facts.two_wide_fmas = facts.isa == CONV2D_ISA_AVX512 && has_two_wide_fmas(&features);
-    name_cpu(facts.name, sizeof facts.name, &features);
+    find_policy(&facts, &cpu, cap);
+    name_cpu(facts.name, sizeof facts.name, &cpu);
     return facts;
 }
 #else
-static cpu_facts detect(void)
+static cpu_facts detect(conv2d_isa cap)
 {
+    (void)cap;
     return (cpu_facts){.isa = CONV2D_ISA_SCALAR, .l1_bytes = 32 << 10, .l2_bytes = 256 << 10, .name = "unknown"};
 }
 #endif
@@ -191,9 +176,9 @@ static void ask_once(void)
 {
     if (__atomic_load_n(&known.state, __ATOMIC_ACQUIRE) == 2)
         return;
-    const cpu_facts facts = detect();
     const char *verbose = secure_getenv("CONV2D_VERBOSE");
     const conv2d_isa cap = parse_isa(secure_getenv("CONV2D_ISA"));
+    const cpu_facts facts = detect(cap == CONV2D_ISA_ANY ? CONV2D_ISA_AVX512 : cap);
     int expected = 0;
     if (__atomic_compare_exchange_n(&known.state, &expected, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         known.facts = facts;

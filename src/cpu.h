@@ -13,6 +13,7 @@ typedef struct cpu_facts {
     bool prefer_256;    /* policy: AVX-512 exists but loses here */
     bool fma;           /* for the scalar reference */
     bool two_wide_fmas; /* two 512-bit FMAs per cycle; else AVX2 has the same peak */
+    bool probed;        /* the last, which no table has for this CPU, by a measurement */
     size_t l1_bytes, l2_bytes;
     char name[80]; /* by which records know it: letters, digits, blanks and ()@.,-_/+ */
 } cpu_facts;

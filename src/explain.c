@@ -56,6 +56,18 @@ static void say_candidates(text *t, const ready_plan *plan)
     }
 }
 
+/* What speaks for 512 bits or against them, where the CPU has them. */
+static void say_wide_fmas(text *t, const ready_plan *plan)
+{
+    const cpu_facts *const cpu = conv2d_cpu();
+    if (plan->policy)
+        say(t, "policy: %s\n", plan->policy);
+    if (plan->isa == CONV2D_ISA_AVX512 || plan->policy)
+        say(t, "cpu: begins %s of 512 bits in a cycle, %s\n",
+            cpu->two_wide_fmas ? "two multiply-adds" : "one multiply-add",
+            cpu->probed ? "as probed" : "known of its model");
+}
+
 size_t conv2d_explain(const conv2d_plan *opaque, char *buffer, size_t size)
 {
     text t = text_in(buffer, size);
@@ -71,8 +83,7 @@ size_t conv2d_explain(const conv2d_plan *opaque, char *buffer, size_t size)
             : p->recorded ? "recorded"
                           : "chosen",
             100 * p->efficiency, conv2d_isa_name(p->isa));
-        if (p->policy)
-            say(&t, "policy: %s\n", p->policy);
+        say_wide_fmas(&t, p);
         if (p->record)
             say(&t, "record: %s\n", p->record);
         say_blocking(&t, p);

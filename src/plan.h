@@ -67,7 +67,7 @@ typedef struct ready_plan {
     conv2d_isa isa;        /* upper bound that was in force */
     bool forced, recorded; /* the kernel, by the options or a record */
     const char *record;    /* static text: what became of the options' records; NULL: there were none */
-    const char *policy;    /* static text: what a record of the machine says of 512 bits; NULL: there was none */
+    const char *policy;    /* static text: who decided on 512 bits, if not as usual; or NULL */
 } ready_plan;
 
 enum { PLAN_MAGIC = 0x32766e6f }; /* "onv2" */

@@ -92,6 +92,8 @@ static bool prefers_256(ready_plan *p, const conv2d_options *options)
     const int recorded = conv2d_recorded_policy(options);
     if (recorded)
         p->policy = recorded > 0 ? "a record of this machine prefers avx2" : "a record of this machine prefers avx512";
+    else if (conv2d_cpu()->prefer_256)
+        p->policy = "avx2, as 512 bits would lower this CPU's clock and double nothing";
     return recorded ? recorded > 0 : conv2d_cpu()->prefer_256;
 }
 

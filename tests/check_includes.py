@@ -50,7 +50,8 @@ RULES = [
     ('tests/*', ['include/*', 'stress/*', 'tests/*', *TESTED]),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
-INTERNAL = [('tests/test_chain.c', 'src/chain.h'), ('tests/counted.h', 'src/plan.h')]
+INTERNAL = [('tests/test_chain.c', 'src/chain.h'), ('tests/test_cpu_units.c', 'src/cpu_units.h'),
+            ('tests/counted.h', 'src/plan.h')]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
