@@ -40,7 +40,8 @@ typedef enum topdown_method {
     TOPDOWN_SKYLAKE,
     TOPDOWN_ICELAKE,
     TOPDOWN_METRICS,
-    TOPDOWN_ZEN
+    TOPDOWN_ZEN_2, /* and 3 */
+    TOPDOWN_ZEN    /* 4 and 5 */
 } topdown_method;
 
 /* One of the events whose sum says how busy the FMA pipes are. */

@@ -30,6 +30,11 @@ static const counter_event common[] = {
 
 static const counter_event zen_2[] = {
     {"ex_ret_cops", 0xc1, 0x00, 0, 0},
+    {"ex_ret_brn_resync", 0xc7, 0x00, 0, 0},
+    {"de_dis_uop_queue_empty_di0", 0xa9, 0x00, 0, 0},
+    {"uops_dispatched", 0xaa, 0x03, 0, 0},
+    {"de_dis_dispatch_token_stalls0.all", 0xaf, 0x7f, 0, 0},
+    {"de_dis_dispatch_token_stalls1.all", 0xae, 0xff, 0, 0},
     {"fp_ret_sse_avx_ops.all", 0x03, 0xff, 0, 0},
     {"fpu_pipe_assignment.total0", 0x00, 0x01, 0, 0},
     {"fpu_pipe_assignment.total1", 0x00, 0x02, 0, 0},
@@ -47,6 +52,11 @@ static const counter_event zen_2[] = {
 
 static const counter_event zen_3[] = {
     {"ex_ret_ops", 0xc1, 0x00, 0, 0},
+    {"ex_ret_brn_resync", 0xc7, 0x00, 0, 0},
+    {"de_dis_uop_queue_empty_di0", 0xa9, 0x00, 0, 0},
+    {"macro_ops_dispatched", 0xab, 0x0c, 0, 0},
+    {"de_dis_dispatch_token_stalls1.all", 0xae, 0xff, 0, 0},
+    {"de_dis_dispatch_token_stalls2.all", 0xaf, 0x3f, 0, 0},
     {"fp_ret_sse_avx_ops.all", 0x03, 0xff, 0, 0},
     {"fpu_pipe_assignment.total0", 0x00, 0x01, 0, 0},
     {"fpu_pipe_assignment.total1", 0x00, 0x02, 0, 0},
@@ -119,6 +129,10 @@ static const counter_event zen_5[] = {
     ",ls_any_fills_from_sys.local_l2,ls_any_fills_from_sys.local_ccx,ls_any_fills_from_sys.dram_io_near"
 #define PIPES_ZEN_2                                                                                                    \
     "fpu_pipe_assignment.total0,fpu_pipe_assignment.total1,fpu_pipe_assignment.total2,fpu_pipe_assignment.total3"
+/* Level 1, which fills the six counters, with the cycles in which a stall held dispatch back; then level 2. */
+#define ZEN_2_TOPDOWN(dispatched, retired, other_stalls)                                                               \
+    "ls_not_halted_cyc," dispatched "," retired ",de_dis_uop_queue_empty_di0,"                                         \
+    "de_dis_dispatch_token_stalls1.all:c1," other_stalls ":c1,ex_ret_brn_misp,ex_ret_brn_resync"
 #define FP_ZEN_4                                                                                                       \
     "fp_ret_sse_avx_ops.mac_flops,fp_ret_sse_avx_ops.all,fp_ops_retired_by_width.scalar_uops_retired,"                 \
     "fp_ops_retired_by_width.pack_128_uops_retired,fp_ops_retired_by_width.pack_256_uops_retired,"                     \
@@ -139,7 +153,9 @@ const cpu_events amd_zen_2 = {
                 LOADS_AND_STORES ",ls_refills_from_sys.ls_mabresp_lcl_l2,ls_refills_from_sys.ls_mabresp_lcl_cache,"
                                  "ls_refills_from_sys.ls_mabresp_lcl_dram"},
                {"fp", "fp_ret_sse_avx_ops.mac_flops,fp_ret_sse_avx_ops.all"},
-               {"ports", PIPES_ZEN_2}},
+               {"ports", PIPES_ZEN_2},
+               {"topdown", ZEN_2_TOPDOWN("uops_dispatched", "ex_ret_cops", "de_dis_dispatch_token_stalls0.all")}},
+    .topdown = TOPDOWN_ZEN_2,
     .slots = 6,
     .fma = {{"fp_ret_sse_avx_ops.mac_flops", 32, 0}},
 };
@@ -151,7 +167,9 @@ const cpu_events amd_zen_3 = {
     .groups = {{"cache", LOADS_AND_STORES ",ls_any_fills_from_sys.lcl_l2,ls_any_fills_from_sys.int_cache,"
                                           "ls_any_fills_from_sys.mem_io_local"},
                {"fp", "fp_ret_sse_avx_ops.mac_flops,fp_ret_sse_avx_ops.all"},
-               {"ports", PIPES_ZEN_2}},
+               {"ports", PIPES_ZEN_2},
+               {"topdown", ZEN_2_TOPDOWN("macro_ops_dispatched", "ex_ret_ops", "de_dis_dispatch_token_stalls2.all")}},
+    .topdown = TOPDOWN_ZEN_2,
     .slots = 6,
     .fma = {{"fp_ret_sse_avx_ops.mac_flops", 32, 0}},
 };

@@ -172,6 +172,37 @@ static void find_metrics(const counter_set *set, double *share)
     split(share, TOPDOWN_BACKEND, TOPDOWN_MEMORY, TOPDOWN_CORE, value_of(set, "topdown-mem-bound") / sum);
 }
 
+/*
+ * No event counts the slots that the front end or the back end lost, but some count cycles in which the queue of
+ * operations was empty, or a full one behind it held dispatch back: in their proportion the two share what is left.
+ */
+static void find_zen_2(const counter_set *set, double *share)
+{
+    const bool is_zen_2 = find_event(set->host->table, "ex_ret_cops", sizeof "ex_ret_cops" - 1) != NULL;
+    const char *const other_stalls =
+        is_zen_2 ? "de_dis_dispatch_token_stalls0.all:c1" : "de_dis_dispatch_token_stalls2.all:c1";
+    const double slots = set->host->table->slots * value_of(set, "ls_not_halted_cyc"),
+                 dispatched = value_of(set, is_zen_2 ? "uops_dispatched" : "macro_ops_dispatched"),
+                 retired = value_of(set, is_zen_2 ? "ex_ret_cops" : "ex_ret_ops");
+    const double empty = value_of(set, "de_dis_uop_queue_empty_di0"),
+                 held = value_of(set, "de_dis_dispatch_token_stalls1.all:c1") + value_of(set, other_stalls);
+    share[TOPDOWN_RETIRING] = retired / slots;
+    share[TOPDOWN_BAD_SPECULATION] = at_least_zero((dispatched - retired) / slots);
+    const double left = at_least_zero(1 - share[TOPDOWN_RETIRING] - share[TOPDOWN_BAD_SPECULATION]);
+    share[TOPDOWN_BACKEND] = left * (held > 0 ? held / (held + empty) : held);
+    share[TOPDOWN_FRONTEND] = left - share[TOPDOWN_BACKEND];
+    split(share, TOPDOWN_BAD_SPECULATION, TOPDOWN_MISPREDICTS, TOPDOWN_RESTARTS,
+          share[TOPDOWN_BAD_SPECULATION] * mispredict_part(set, "ex_ret_brn_misp", "ex_ret_brn_resync"));
+}
+
+const char *topdown_caveat(const cpu_events *table)
+{
+    return table && table->topdown == TOPDOWN_ZEN_2
+               ? "frontend and backend share what is left in the proportion of cycles, an estimate; this CPU has no "
+                 "events for their parts"
+               : NULL;
+}
+
 static void find_zen(const counter_set *set, double *share)
 {
     const cpu_events *const table = set->host->table;
@@ -211,6 +242,9 @@ topdown topdown_find(const counter_set *set, bool two_threads, double wide_fmas)
         break;
     case TOPDOWN_METRICS:
         find_metrics(set, t.share);
+        break;
+    case TOPDOWN_ZEN_2:
+        find_zen_2(set, t.share);
         break;
     case TOPDOWN_ZEN:
         find_zen(set, t.share);

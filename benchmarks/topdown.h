@@ -41,6 +41,9 @@ typedef struct topdown {
 /* What to count for it: groups and events for counters_add; NULL if this CPU has no top-down analysis here. */
 const char *topdown_events(const cpu_events *table);
 
+/* A sentence on what this CPU's events cannot tell; NULL if there is nothing to say. */
+const char *topdown_caveat(const cpu_events *table);
+
 /*
  * From what was counted, on a core with both threads in use or not.  wide_fmas: how many 512-bit FMAs the core begins
  * in a cycle (clock_probe.h); 0 without AVX-512.

@@ -59,6 +59,8 @@ static void print_measured(FILE *file, const counter_set *set, const topdown *t)
     fprintf(file, "  measured, of all slots of the pipeline:\n");
     for (topdown_node node = 0; node < TOPDOWN_NODES; node++)
         print_share(file, 2 * topdown_level(node), topdown_name(node), t->share[node], "");
+    if (topdown_caveat(set->host->table))
+        fprintf(file, "  %s\n", topdown_caveat(set->host->table));
     if (is_estimated(set))
         fprintf(file, "  estimated: the events shared the CPU's counters with others\n");
 }
@@ -130,6 +132,7 @@ static void add_row(json *j, const one_run *run, const counter_set *set, const c
     json_number(j, "cycles", t->cycles);
     add_topdown(j, t);
     json_truth(j, "estimated", true, is_estimated(set));
+    json_string(j, "caveat", topdown_caveat(set->host->table));
     json_prediction(j, p);
     json_counters(j, set);
     json_close(j, '}');

@@ -198,6 +198,53 @@ Test(topdown, sapphire_rapids_and_alder_lake)
     expect_metrics("Intel Alder Lake");
 }
 
+/* 1000 cycles of 6 slots: half of them retire, 3 % were in vain; of what is left the back end has 150 of 200 cycles. */
+static void expect_zen_2(const char *cpu, const char *dispatched, const char *retired, const char *other_stalls)
+{
+    const reading readings[] = {
+        {"ls_not_halted_cyc", 1000},
+        {dispatched, 3180},
+        {retired, 3000},
+        {"de_dis_uop_queue_empty_di0", 50},
+        {"de_dis_dispatch_token_stalls1.all:c1", 110},
+        {other_stalls, 40},
+        {"ex_ret_brn_misp", 9},
+        {"ex_ret_brn_resync", 1},
+        {"fp_ret_sse_avx_ops.mac_flops", 30400},
+    };
+    const counter_host host = host_of(cpu);
+    counter_set set = set_of(&host, readings, COUNT_OF(readings));
+    topdown t = topdown_find(&set, false, 0);
+    static const answer answers[] = {
+        {TOPDOWN_RETIRING, 0.5},   {TOPDOWN_BAD_SPECULATION, 0.03}, {TOPDOWN_MISPREDICTS, 0.027},
+        {TOPDOWN_RESTARTS, 0.003}, {TOPDOWN_FRONTEND, 0.47 * 0.25}, {TOPDOWN_BACKEND, 0.47 * 0.75},
+    };
+    static const topdown_node unknown[] = {TOPDOWN_LIGHT,           TOPDOWN_HEAVY,  TOPDOWN_FETCH_LATENCY,
+                                           TOPDOWN_FETCH_BANDWIDTH, TOPDOWN_MEMORY, TOPDOWN_CORE,
+                                           TOPDOWN_OTHER_THREAD};
+    expect_answers(&t, answers, COUNT_OF(answers));
+    for (size_t i = 0; i < COUNT_OF(unknown); i++)
+        cr_expect(isnan(t.share[unknown[i]]), "%s: %s", cpu, topdown_name(unknown[i]));
+    cr_expect(fabs(t.fma_share - 0.95) < 1e-12, "%g", t.fma_share);
+    cr_expect_not_null(topdown_caveat(host.table));
+    /* Nothing held dispatch back: what was not dispatched is the front end's. */
+    set.counters[4].value = set.counters[5].value = set.counters[3].value = 0;
+    t = topdown_find(&set, false, 0);
+    cr_expect(t.share[TOPDOWN_BACKEND] == 0 && fabs(t.share[TOPDOWN_FRONTEND] - 0.47) < 1e-12);
+    /* Counts of several groups need not fit together: no share is below 0. */
+    set.counters[1].value = 2900;
+    cr_expect_eq(topdown_find(&set, false, 0).share[TOPDOWN_BAD_SPECULATION], 0);
+    set.counters[5].counted = false;
+    t = topdown_find(&set, false, 0);
+    cr_expect(isnan(t.share[TOPDOWN_BACKEND]) && isnan(t.share[TOPDOWN_FRONTEND]) && t.share[TOPDOWN_RETIRING] == 0.5);
+}
+
+Test(topdown, zen_2_and_3)
+{
+    expect_zen_2("AMD Zen 2", "uops_dispatched", "ex_ret_cops", "de_dis_dispatch_token_stalls0.all:c1");
+    expect_zen_2("AMD Zen 3", "macro_ops_dispatched", "ex_ret_ops", "de_dis_dispatch_token_stalls2.all:c1");
+}
+
 /* 1000 cycles of so many slots; the events of the two CPUs differ in two names. */
 static void expect_zen(const char *cpu, double width, const char *empty_cycles, const char *restarts)
 {
@@ -275,7 +322,10 @@ Test(topdown, nothing_went_wrong)
 Test(topdown, cpus_without_it)
 {
     cr_expect_null(topdown_events(NULL));
-    cr_expect_null(topdown_events(host_of("AMD Zen 3").table));
+    cr_expect_null(topdown_caveat(NULL));
+    for (size_t i = 0; i < CPU_TABLES; i++)
+        cr_expect_not_null(topdown_events(all_cpu_events[i]), "%s", all_cpu_events[i]->cpu);
+    cr_expect_null(topdown_caveat(host_of("AMD Zen 4").table));
     const counter_host unknown = {.table = NULL};
     const counter_set set = {.host = &unknown};
     const topdown t = topdown_find(&set, false, 2);
