@@ -175,6 +175,20 @@ CONV2D_API conv2d_status conv2d_run(const conv2d_plan *plan, const conv2d_args *
 CONV2D_API conv2d_status conv2d_run_part(const conv2d_plan *plan, const conv2d_args *args, size_t part, size_t parts);
 
 /*
+ * A run for threads that are handed one pointer and nothing else, as those of OpenMP's run time and thrd_create are.  Set
+ * plan, args and parts, the rest to 0, and let any number of threads call conv2d_run_share with its address: each takes
+ * parts until none is left.  When all of these calls have returned the run is done, and status says how it went.
+ */
+typedef struct conv2d_share {
+    const conv2d_plan *plan;
+    const conv2d_args *args; /* one workspace for so many parts */
+    size_t parts;
+    size_t taken;         /* how many a thread has asked for, more than there are in the end */
+    conv2d_status status; /* of a part that failed */
+} conv2d_share;
+CONV2D_API void conv2d_run_share(void *share);
+
+/*
  * How many parts are worth having: with more, a part would take so little time (some 5 us are predicted) that handing
  * it to another thread does not pay.  At least 1.  conv2d_run_pool does not make more.
  */

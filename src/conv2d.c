@@ -186,6 +186,21 @@ conv2d_status conv2d_run(const conv2d_plan *plan, const conv2d_args *args)
     return conv2d_run_part(plan, args, 0, 1);
 }
 
+void conv2d_run_share(void *share)
+{
+    conv2d_share *s = share;
+    size_t part;
+    if (!s)
+        return;
+    do {
+        part = __atomic_fetch_add(&s->taken, 1, __ATOMIC_RELAXED);
+        const conv2d_status status =
+            part < s->parts || !s->parts ? conv2d_run_part(s->plan, s->args, part, s->parts) : CONV2D_OK;
+        if (status != CONV2D_OK)
+            __atomic_store_n(&s->status, status, __ATOMIC_RELAXED);
+    } while (part < s->parts);
+}
+
 conv2d_status conv2d_f32(const conv2d_desc *desc, const float *in, const float *weights, float *out)
 {
     conv2d_plan plan;

@@ -167,6 +167,50 @@ Test(pool, a_plan_is_shared_by_threads)
     }
 }
 
+static void *help(void *share)
+{
+    conv2d_run_share(share);
+    return NULL;
+}
+
+/* Threads that know one pointer: fewer or more of them than parts, all outputs written. */
+Test(pool, a_run_is_shared_by_threads)
+{
+    enum { THREADS = 3 };
+    for (size_t parts = 1; parts <= 2 * THREADS; parts++) {
+        const conv_case c = {.desc = simple_desc(12, 9, 40, 60, 3, 3), .parts = parts};
+        prepared ready;
+        pthread_t threads[THREADS];
+        cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK);
+        conv2d_share share = {.plan = &ready.plan, .args = &ready.args, .parts = parts};
+        for (size_t t = 0; t < THREADS; t++)
+            cr_assert_eq(pthread_create(&threads[t], NULL, help, &share), 0);
+        conv2d_run_share(&share);
+        for (size_t t = 0; t < THREADS; t++)
+            cr_assert_eq(pthread_join(threads[t], NULL), 0);
+        cr_assert_eq(share.status, CONV2D_OK);
+        compare_case(&c, &ready);
+    }
+}
+
+Test(pool, a_shared_run_tells_refusals)
+{
+    const conv2d_desc d = simple_desc(2, 4, 4, 2, 5, 5);
+    const conv2d_args args = {0};
+    conv2d_plan failed;
+    cr_assert_eq(conv2d_plan_init(&failed, &d, NULL), CONV2D_EMPTY_OUTPUT);
+    conv2d_share share = {.plan = &failed, .args = &args, .parts = 2};
+    conv2d_run_share(&share);
+    cr_assert_eq(share.status, CONV2D_EMPTY_OUTPUT);
+    share = (conv2d_share){.args = &args, .parts = 1};
+    conv2d_run_share(&share);
+    cr_assert_eq(share.status, CONV2D_NULL_POINTER);
+    share = (conv2d_share){.plan = &failed, .args = &args};
+    conv2d_run_share(&share);
+    cr_assert_neq(share.status, CONV2D_OK, "no parts");
+    conv2d_run_share(NULL);
+}
+
 /* Tiny problems are not split, larger ones into more parts. */
 Test(pool, useful_parts)
 {

@@ -49,6 +49,10 @@ class Args(Structure):
     _fields_ = [(name, c_void_p) for name in ("input", "packed", "residual", "out", "workspace")]
 
 
+class Share(Structure):
+    _fields_ = [("plan", c_void_p), ("args", c_void_p), ("parts", c_size_t), ("taken", c_size_t), ("status", c_int)]
+
+
 class KernelInfo(Structure):
     _fields_ = [("name", c_char_p), ("isa", c_int), ("family", c_char_p)] + [
         (name, c_size_t) for name in ("kernel_width", "stride_w", "tile_channels", "tile_rows", "tile_columns", "lanes",
@@ -64,6 +68,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "conv2d_workspace_size": (c_size_t, [POINTER(Plan), c_size_t]),
     "conv2d_run": (c_int, [POINTER(Plan), POINTER(Args)]),
     "conv2d_run_part": (c_int, [POINTER(Plan), POINTER(Args), c_size_t, c_size_t]),
+    "conv2d_run_share": (None, [c_void_p]),
     "conv2d_useful_parts": (c_size_t, [POINTER(Plan)]),
     "conv2d_pool_create": (c_void_p, [c_size_t, POINTER(c_int)]),
     "conv2d_pool_threads": (c_size_t, [c_void_p]),

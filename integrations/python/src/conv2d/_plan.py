@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import threading
+from collections import defaultdict
 from ctypes import byref, c_float, c_int, c_size_t
 from typing import NamedTuple, Optional, Protocol, Sequence, Union
 
@@ -114,12 +115,23 @@ def floats(count: int) -> tuple[object, int]:
     return pages, address + -address % HUGE_PAGE
 
 
+class Call:
+    """What C gets for a run, with a workspace of its own, made once: structures of ctypes take microseconds."""
+
+    def __init__(self, plan: _library.Plan, parts: int) -> None:
+        self._memory, workspace = floats(library.conv2d_workspace_size(byref(plan), parts))
+        self.args = _library.Args(workspace=workspace)
+        self.pointers = byref(plan), byref(self.args)
+        self.share = _library.Share(ctypes.addressof(plan), ctypes.addressof(self.args), parts)
+        self.shared = byref(self.share)
+
+
 class Threads(Protocol):
     """What runs the parts of a plan."""
 
     threads: int
 
-    def run(self, plan: _library.Plan, args: _library.Args) -> int:
+    def run(self, call: Call) -> int:
         """The status."""
 
 
@@ -141,11 +153,11 @@ class Pool:
                 library.conv2d_pool_destroy(self._handle)
             self._handle = None
 
-    def run(self, plan: _library.Plan, args: _library.Args) -> int:
+    def run(self, call: Call) -> int:
         with self._lock:
             if not self._handle:
                 raise RuntimeError("this pool is closed")
-            return int(library.conv2d_run_pool(self._handle, byref(plan), byref(args)))
+            return int(library.conv2d_run_pool(self._handle, *call.pointers))
 
     def __enter__(self) -> "Pool":
         return self
@@ -177,8 +189,9 @@ class Plan:
         self.out_shape: tuple[int, int, int, int] = (
             (sizes.batch, height.value, width.value, sizes.out_channels) if channels_last else
             (sizes.batch, sizes.out_channels, height.value, width.value))
-        # Workspaces that no run has now, by the number of parts; appending and popping are atomic.
-        self._spare: dict[int, list[tuple[object, int]]] = {}
+        self._useful_parts = int(library.conv2d_useful_parts(byref(self._plan)))
+        # What no run has now, by the number of parts; appending and popping are atomic.
+        self._spare: defaultdict[int, list[Call]] = defaultdict(list)
 
     @property
     def kernel(self) -> str:
@@ -205,18 +218,16 @@ class Plan:
     def run(self, source: int, packed: int, residual: Optional[int], out: int,
             pool: Optional[Threads] = None) -> None:
         """Runs on these addresses, which must be those of tensors such as the plan was made for."""
-        parts = pool.threads if pool else 1
-        spare = self._spare.setdefault(parts, [])
+        parts = min(pool.threads, self._useful_parts) if pool else 1
+        spare = self._spare[parts]
         try:
-            workspace = spare.pop()
+            call = spare.pop()
         except IndexError:
-            workspace = floats(library.conv2d_workspace_size(byref(self._plan), parts))
-        args = _library.Args(source, packed, residual, out, workspace[1])
-        if pool:
-            status = pool.run(self._plan, args)
-        else:
-            status = library.conv2d_run(byref(self._plan), byref(args))
-        spare.append(workspace)
+            call = Call(self._plan, parts)
+        args = call.args
+        args.input, args.packed, args.residual, args.out = source, packed, residual, out
+        status = pool.run(call) if pool else library.conv2d_run(*call.pointers)
+        spare.append(call)
         if status:
             _library.refuse(status)
 
