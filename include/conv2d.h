@@ -175,9 +175,9 @@ CONV2D_API conv2d_status conv2d_run(const conv2d_plan *plan, const conv2d_args *
 CONV2D_API conv2d_status conv2d_run_part(const conv2d_plan *plan, const conv2d_args *args, size_t part, size_t parts);
 
 /*
- * A run for threads that are handed one pointer and nothing else, as those of OpenMP's run time and thrd_create are.  Set
- * plan, args and parts, the rest to 0, and let any number of threads call conv2d_run_share with its address: each takes
- * parts until none is left.  When all of these calls have returned the run is done, and status says how it went.
+ * A run for threads that are handed one pointer and nothing else, as those of OpenMP's run time and thrd_create are.
+ * Set plan, args and parts, the rest to 0, and let any number of threads call conv2d_run_share with its address: each
+ * takes parts until none is left.  When all of these calls have returned the run is done, and status says how it went.
  */
 typedef struct conv2d_share {
     const conv2d_plan *plan;

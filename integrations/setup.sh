@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Gets what the tests and examples of the integrations use, by pip and npm, in the versions and with the checksums that
-# are written beside this script: a Python environment BUILD_DIR/packages/python, and BUILD_DIR/packages/NAME for each
-# package of npm.  What cannot be had is named and left out; its tests then say that they are skipped.
+# are written beside this script: a Python environment BUILD_DIR/packages/python, the conformance cases of its onnx in
+# BUILD_DIR/packages/onnx_cases, and BUILD_DIR/packages/NAME for each package of npm.  What cannot be had is named and
+# left out; its tests then say that they are skipped.
 # usage: setup.sh BUILD_DIR
 set -eu
 lists=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +20,13 @@ get_python() {
     ! cmp -s "$lists/requirements.txt" python/requirements.txt || return 0
     python3 -m venv python &&
         python/bin/pip install --quiet --require-hashes --only-binary :all: -r "$lists/requirements.txt" &&
-        cp "$lists/requirements.txt" python/
+        rm -rf onnx_cases && cp "$lists/requirements.txt" python/
+}
+
+get_cases() {
+    [ ! -d onnx_cases ] || return 0
+    rm -rf onnx_cases.part
+    python/bin/python -W ignore "$lists/onnx/write_cases.py" onnx_cases.part && mv onnx_cases.part onnx_cases
 }
 
 # get_npm NAME VERSION SHA256
@@ -40,6 +47,7 @@ get_npm() {
 }
 
 get_python || complain "no Python environment with the packages of requirements.txt"
+get_cases || complain "no conformance cases of the package onnx"
 while read -r name version checksum; do
     case $name in '#'* | '') continue ;; esac
     if ! command -v npm >/dev/null; then

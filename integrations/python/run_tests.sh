@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Runs the tests of the Python package on a library that is not installed.
-# usage: run_tests.sh LIB.so
+# usage: run_tests.sh LIB.so PACKAGES
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-export CONV2D_LIBRARY="$1" PYTHONPATH="$here/src" PYTHONDONTWRITEBYTECODE=1
+export CONV2D_LIBRARY="$1" CONV2D_ONNX_CASES="$2/onnx_cases" PYTHONPATH="$here/src" PYTHONDONTWRITEBYTECODE=1
 if nm -D "$1" | grep -qE ' U __(a|ub|t|m)san_'; then
     echo "built with sanitizers, which Python is not: skipped"
     exit 77

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""ONNX's own conformance cases (Debian's libonnx-testdata): all single Conv nodes of one or two dimensions."""
+"""ONNX's own conformance cases: all single Conv nodes of one or two dimensions, of Debian's libonnx-testdata and,
+newer, of the package onnx."""
 
 import os
 import struct
@@ -9,7 +10,8 @@ from pathlib import Path
 import conv2d
 import numpy as np
 
-DATA = Path(os.environ.get("LIBONNX_TESTDATA", "/usr/share/libonnx-testdata/data"))
+DEBIAN = Path("/usr/share/libonnx-testdata/data")
+CURRENT = Path(os.environ.get("CONV2D_ONNX_CASES", "onnx_cases"))
 CASES = 26
 UNIT = 2.0 ** -24
 VARINT, BYTES, FOUR_BYTES = 0, 2, 5
@@ -120,12 +122,20 @@ def run(found, inputs):
     return [result[:, :, 0] if axes == 1 else result for result in results]
 
 
-@unittest.skipUnless(DATA.is_dir(), f"{DATA} is not there (Debian's libonnx-testdata): its cases are not run")
 class Conformance(unittest.TestCase):
-    def test_cases(self):
+    @unittest.skipUnless(DEBIAN.is_dir(), f"{DEBIAN} is not there (libonnx-testdata): its cases are not run")
+    def test_debian(self):
+        self.run_cases(DEBIAN)
+
+    @unittest.skipUnless(CURRENT.is_dir(), f"{CURRENT} is not there (CONV2D_ONNX_CASES, the folder onnx_cases that "
+                         "integrations/setup.sh makes): its cases are not run")
+    def test_current(self):
+        self.run_cases(CURRENT)
+
+    def run_cases(self, root):
         """Both results are sums of n products and a bias in f32, each off by at most g(n + 1) of the magnitudes."""
         ran = 0
-        for folder in sorted(path.parent for path in DATA.glob("*/test_*/model.onnx")):
+        for folder in sorted(path.parent for path in root.glob("*/test_*/model.onnx")):
             case = read_case(folder) if "onv" in folder.name else None
             if case is None:
                 continue
