@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "clock_probe.h"
+#include "insight.h"
 #include "report.h"
-#include "topdown.h"
 
 bool count_one_run(const one_run *run, counter_set *set, counted_run *found)
 {
@@ -29,17 +29,9 @@ bool count_one_run(const one_run *run, counter_set *set, counted_run *found)
     return good && run->runner->status == CONV2D_OK;
 }
 
-/* Seconds that the thread ran in a call: what it waited for the CPU is no cycles of it. */
-static double ran_seconds(const counter_set *set, const counted_run *found)
-{
-    const counter *const clock = counters_find(set, "task-clock");
-    return clock ? clock->value * 1e-9 : found->time.seconds.median;
-}
-
 double cycles_of_run(const counter_set *set, const counted_run *found)
 {
-    const double counted = counted_cycles(set), clock = (found->disturbed.slow + found->disturbed.fast) / 2;
-    return !isnan(counted) ? counted : clock > 0 ? clock * ran_seconds(set, found) : NAN;
+    return insight_cycles(set, found->time.seconds.median, insight_clock(&found->disturbed));
 }
 
 void print_run_head(FILE *file, const one_run *run, const counted_run *found)

@@ -3,12 +3,13 @@
 #include <math.h>
 
 #include "count_calls.h"
+#include "insight.h"
 
 void json_counted_run(json *j, const one_run *run, const counted_run *found)
 {
     const timing *const t = &found->time;
     const double gflops = run->load->valid_flops / t->seconds.median * 1e-9;
-    const double clock = (found->disturbed.slow + found->disturbed.fast) / 2;
+    const double clock = insight_clock(&found->disturbed);
     json_number(j, "runs", (double)t->runs);
     json_number(j, "calls_per_run", (double)t->calls_per_run);
     json_quartiles(j, "seconds", &t->seconds);

@@ -2,9 +2,14 @@
 #include "measure.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "insight.h"
 #include "runner.h"
+
+/* Of the budget of a row, for its counters. */
+static const double INSIGHT_SHARE = 0.1;
 
 static void find_bound(measurement *m, const request *asked)
 {
@@ -49,6 +54,8 @@ static measure_status run_all(runner *r, const request *asked, measurement *m, c
         }
         find_bound(m, asked);
         m->timed = true;
+        if (asked->tools)
+            m->insight = insight_make(asked->tools, r, asked->machine, &m->time, INSIGHT_SHARE * asked->budget);
         /* Once more: threads that race need not do so in the first call. */
         if (asked->expected)
             m->bitwise_equal = last_output_right(r, asked, message, message_size);
@@ -117,6 +124,7 @@ measure_status measure_again(const request *asked, measurement *m, char *message
 void measurement_free(measurement *m)
 {
     timing_free(&m->time);
+    free(m->insight);
 }
 
 double measurement_of_peak(const measurement *m)

@@ -18,6 +18,9 @@ typedef struct limits {
     memory_level levels[MEMORY_LEVELS];
 } limits;
 
+struct insight;
+struct insight_tools;
+
 typedef struct request {
     const workload *load;
     const expectation *expected; /* NULL: do not verify */
@@ -25,6 +28,7 @@ typedef struct request {
     double budget;               /* seconds */
     size_t threads;
     conv2d_options options;
+    const struct insight_tools *tools; /* for what is timed; NULL: look no closer */
 } request;
 
 typedef struct measurement {
@@ -43,10 +47,11 @@ typedef struct measurement {
     bool timed; /* what follows is valid */
     timing time;
     double valid_flops, naive_flops, bytes;
-    double bound_seconds;   /* no kernel can be faster, by the larger of flops / peak and bytes / bandwidth */
-    const char *bound_name; /* what sets it: "compute", or the level of memory */
-    double speedup;         /* over one thread; 0: unknown */
-    bool is_choice;         /* the library would choose this kernel; only set when every kernel is run */
+    double bound_seconds;    /* no kernel can be faster, by the larger of flops / peak and bytes / bandwidth */
+    const char *bound_name;  /* what sets it: "compute", or the level of memory */
+    struct insight *insight; /* insight.h; NULL if nobody looked */
+    double speedup;          /* over one thread; 0: unknown */
+    bool is_choice;          /* the library would choose this kernel; only set when every kernel is run */
 } measurement;
 
 typedef enum measure_status {

@@ -11,6 +11,7 @@ bool page_write(const char *path, const figure_source *source, const peer_list *
 
 /* The body's parts (page_results.c, page_peers.c). */
 void page_add_results(FILE *file, const figure_source *source);
+void page_add_insight(FILE *file, const results *all); /* page_insight.c: a section, if anybody looked closer */
 void page_add_peers(FILE *file, const figure_source *source, const peer_list *peers);
 
 /* Helpers of those parts.  A section with a heading; page_close_section ends it. */

@@ -209,7 +209,8 @@ void page_add_results(FILE *file, const figure_source *source)
         fputs("<a href=\"#networks\">Networks</a> ", file);
     fputs("<a href=\"#problems\">Problems</a> ", file);
     if (t.timed)
-        fputs("<a href=\"#runs\">Runs</a> ", file);
+        fputs("<a href=\"#counters\">Counters</a> <a href=\"#predicted\">Predicted</a> <a href=\"#runs\">Runs</a> ",
+              file);
     fputs("<a href=\"#machine\">Machine and build</a></nav>\n", file);
     if (t.timed) {
         add_roofline(file, source);
@@ -217,6 +218,7 @@ void page_add_results(FILE *file, const figure_source *source)
         add_networks(file, source);
     }
     add_problems(file, source->results);
+    page_add_insight(file, source->results);
     if (t.timed)
         add_runs(file, source, t.timed);
 }

@@ -33,6 +33,7 @@ const char page_style[] =
     ".share u{display:block;height:100%;background:var(--one)}\n"
     "dl{display:grid;grid-template-columns:max-content 1fr;gap:.3rem 1.25rem;margin:1rem 0}"
     "dt{color:var(--muted)}dd{margin:0}\n"
+    "details{margin:.5rem 0;max-width:46rem;font-size:.9rem;overflow-wrap:anywhere}summary{cursor:pointer}\n"
     ":focus-visible{outline:2px solid var(--one);outline-offset:2px}\n"
     "@media (max-width:40rem){dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.5rem}}\n"
     "@media print{.table{max-height:none}figure,.table,tr{break-inside:avoid}}\n";

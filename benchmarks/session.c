@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "insight.h"
 #include "machine.h"
 #include "peer_compare.h"
 #include "progress.h"
@@ -18,6 +19,7 @@ typedef struct session {
     char (*names)[PROBLEM_TEXT_SIZE]; /* of the problems */
     limits *machine;                  /* of each number of threads */
     size_t fresh_bytes;
+    insight_tools tools; /* for the page */
     report report;
     results results;
     bool failed;
@@ -138,6 +140,7 @@ static void run_problem(session *s, size_t problem_number)
                          .machine = asked->time ? &s->machine[t] : NULL,
                          .budget = asked->seconds / (double)asked->rounds,
                          .threads = asked->threads[t],
+                         .tools = asked->html ? &s->tools : NULL,
                          .options = {.isa = asked->isas[i],
                                      .records = asked->records.records,
                                      .record_count = asked->records.count}};
@@ -280,6 +283,8 @@ int session_run(options *asked)
     int code = EXIT_WRONG_ARGUMENT;
     if (options_drop_missing_isas(asked) && reports_can_write(asked) && prepare_problems(&s) && prepare_machine(&s)) {
         prepare_report(&s);
+        if (asked->html)
+            s.tools = insight_tools_find();
         report_machine(&s.report);
         if (asked->peers)
             s.failed = !peers_compare(asked, &s.report, (const char(*)[PROBLEM_TEXT_SIZE])s.names);

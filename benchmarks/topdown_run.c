@@ -4,28 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "clock_probe.h"
 #include "count_calls.h"
-#include "prediction.h"
+#include "insight.h"
 #include "report.h"
-#include "topdown.h"
 
 typedef struct analysis {
-    const counter_host *host;
-    limits *machine; /* of one thread */
-    double wide_fmas;
-    bool two_threads; /* of each core, in use or not */
+    insight_tools tools;
+    limits machine; /* of one thread */
 } analysis;
-
-/* Whether cores have two threads, whatever the other one does. */
-static bool has_two_threads(void)
-{
-    FILE *const file = fopen("/sys/devices/system/cpu/smt/active", "r");
-    const bool active = file && fgetc(file) == '1';
-    if (file)
-        fclose(file);
-    return active;
-}
 
 /* How busy the FMA pipes were if all their lanes were wanted. */
 static double share_of_peak(const one_run *run, const counted_run *found)
@@ -138,17 +124,6 @@ static void add_row(json *j, const one_run *run, const counter_set *set, const c
     json_close(j, '}');
 }
 
-/* What is to be counted; level 1 first, so that it is one group. */
-static void choose_events(counter_set *set)
-{
-    const cpu_events *const table = set->host->table;
-    if (topdown_events(table))
-        counters_add(set, topdown_events(table));
-    for (size_t i = 0; table && i < FMA_EVENTS && table->fma[i].name; i++)
-        counters_add(set, table->fma[i].name);
-    counters_add(set, "cycles,task-clock");
-}
-
 static bool topdown_visit(const one_run *run, void *context)
 {
     analysis *const a = context;
@@ -156,15 +131,15 @@ static bool topdown_visit(const one_run *run, void *context)
     counted_run found = {.calls = 0};
     if (!set)
         return false;
-    set->host = a->host;
-    choose_events(set);
+    set->host = &a->tools.host;
+    insight_add_topdown(set);
     const bool good = count_one_run(run, set, &found);
     if (good) {
-        const double slots = a->host->table ? a->host->table->slots : 0;
-        const topdown t = topdown_find(set, a->two_threads, a->wide_fmas);
+        const double slots = a->tools.host.table ? a->tools.host.table->slots : 0;
+        const topdown t = topdown_find(set, a->tools.two_threads, a->tools.wide_fmas);
         prediction p;
-        const bool predicted =
-            prediction_make(&p, &run->runner->plan, run->load, a->machine, found.time.peak_gflops, slots, a->wide_fmas);
+        const bool predicted = prediction_make(&p, &run->runner->plan, run->load, &a->machine, found.time.peak_gflops,
+                                               slots, a->tools.wide_fmas);
         print_all(each_run_text(run), run, set, &found, &t, predicted ? &p : NULL);
         json *const j = each_run_row(run);
         if (j)
@@ -178,18 +153,17 @@ static bool topdown_visit(const one_run *run, void *context)
 static void add_host(json *j, const void *context)
 {
     const analysis *const a = context;
-    json_counter_host(j, a->host);
+    json_counter_host(j, &a->tools.host);
 }
 
 int topdown_run(options *asked)
 {
-    const counter_host host = counter_host_find();
-    limits machine = {.threads = 1, .peak_gflops = peak_gflops(1)};
-    analysis a = {&host, &machine, wide_fma_probe(), has_two_threads()};
-    if (!measure_memory(1, machine.levels)) {
+    analysis a = {.tools = insight_tools_find(), .machine = {.threads = 1, .peak_gflops = peak_gflops(1)}};
+    if (!measure_memory(1, a.machine.levels)) {
         fprintf(stderr, "convbench: no memory to measure the machine's with\n");
         return EXIT_WRONG_RESULT;
     }
-    const look topdowns = {.schema = "convbench-topdown", .machine = &machine, .visit = topdown_visit, .add = add_host};
+    const look topdowns = {
+        .schema = "convbench-topdown", .machine = &a.machine, .visit = topdown_visit, .add = add_host};
     return each_run(asked, &topdowns, &a);
 }

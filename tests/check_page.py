@@ -129,6 +129,25 @@ def check_svg(name, text):
     expect(not re.search(r'="[^"]*\b(nan|inf)\b', text), f'{name}: numbers that are none')
 
 
+def table_of(text, caption):
+    """The cells of each row."""
+    found = re.search(re.escape(caption) + r'</caption>.*?<tbody>(.*?)</tbody>', text, re.S)
+    return [re.findall(r'<td[^>]*>(.*?)</td>', row) for row in found.group(1).split('</tr>')[:-1]] if found else []
+
+
+def check_insight(page, text, results):
+    """Every row has its counts, those on tiles their predictions, and what was not counted has a reason."""
+    rows = results['results']
+    counted, predicted = table_of(text, 'What a call counts'), table_of(text, 'by the tile')
+    expect([row[1] for row in counted] == [row['problem'] for row in rows], f'counters: {counted}')
+    on_tiles = [row['problem'] for row in rows if row['isa'] != 'scalar']
+    expect([row[1] for row in predicted] == on_tiles, f'predicted: {predicted}')
+    expect(all(row[4] in ('FMAs', 'loads', 'memory') for row in predicted), f'predicted: {predicted}')
+    expect({'counters', 'predicted'} <= set(page.ids()), 'times: sections of counters')
+    missing = re.findall(r'Not counted: (\d+) events?, because: (.*?)</summary>(.*?)</details>', text)
+    expect(all(reason and len(names.split(', ')) == int(count) for count, reason, names in missing), f'{missing}')
+
+
 def check_static(pages, results, folder):
     times = check_html('times', pages['times'])
     rows = len(results['results'])
@@ -139,7 +158,9 @@ def check_static(pages, results, folder):
     expect(table.count('<tr>') == rows + 1, f'times: {table.count("<tr>")} rows of the table')
     for row in results['results']:
         expect(f'{row["percent_of_bound"]:.1f}</td>' in table and row['kernel'] in table, f'times: {row["problem"]}')
+    check_insight(times, pages['times'], results)
     expect('a<b>&"c\'d' in times.text, 'times: the name of the network, escaped')
+    expect('What a call counts' not in pages['verified'] + pages['peers'], 'counters of what was not timed here')
     verified = check_html('verified', pages['verified'])
     expect(verified.count('svg') == 0 and 'not timed' in pages['verified'], 'verified: nothing to draw')
     peers = check_html('peers', pages['peers'])
