@@ -115,7 +115,8 @@ typedef struct tensor {
     const char *too_small, *overflow;
 } tensor;
 
-/* Pitches must not let images, channels, rows or pixels overlap; the last element's offset must fit. */
+/* Pitches must not let images, channels, rows or pixels overlap; the last element's offset must fit.  A pitch that
+ * nothing steps over may be any number, and becomes a dense one: padding does step over it. */
 static pitches check_tensor(checker *c, const tensor *t)
 {
     const bool nhwc = t->layout == CONV2D_NHWC;
@@ -123,11 +124,12 @@ static pitches check_tensor(checker *c, const tensor *t)
     /* What one piece of the level below takes at least, and how far apart its pieces lie when they are dense. */
     size_t step[3], covered = nhwc ? t->channels : t->columns, dense = covered;
     for (int level = 2; level >= 0; level--) {
-        step[level] = t->pitch[level] ? t->pitch[level] : dense;
-        refuse(c, step[level] < covered, CONV2D_INVALID, t->too_small);
-        refuse(c, step[level] > MAX_ELEMENTS, CONV2D_OVERFLOW, t->overflow);
-        covered = counts[level] ? multiply_add(c, counts[level] - 1, step[level], covered, t->overflow) : 0;
-        dense = multiply_add(c, counts[level], step[level], 0, t->overflow);
+        const size_t given = t->pitch[level] ? t->pitch[level] : dense;
+        step[level] = counts[level] > 1 ? given : dense;
+        refuse(c, given < covered, CONV2D_INVALID, t->too_small);
+        refuse(c, given > MAX_ELEMENTS, CONV2D_OVERFLOW, t->overflow);
+        covered = counts[level] ? multiply_add(c, counts[level] - 1, given, covered, t->overflow) : 0;
+        dense = multiply_add(c, counts[level], given, 0, t->overflow);
     }
     if (c->status != CONV2D_OK)
         return (pitches){0, 0, 0, 0};

@@ -25,11 +25,12 @@ static inline __attribute__((always_inline)) void compute_row(const problem *p, 
         float sum = bias;
         for (size_t ic = 0; ic < p->in_channels; ic++)
             for (size_t kh = rows.begin; kh < rows.end; kh++) {
-                const float *line = in + (ptrdiff_t)ic * p->in.channel +
-                                    (top + (ptrdiff_t)(kh * p->dilation_h)) * p->in.row + left * p->in.column;
+                const float *line =
+                    in + (ptrdiff_t)ic * p->in.channel + (top + (ptrdiff_t)(kh * p->dilation_h)) * p->in.row;
                 const float *tap = weights + (ic * p->kernel_height + kh) * p->kernel_width * CONV2D_OC_BLOCK;
                 for (size_t kw = columns.begin; kw < columns.end; kw++)
-                    sum = fmaf(line[(ptrdiff_t)(kw * p->dilation_w) * p->in.column], tap[kw * CONV2D_OC_BLOCK], sum);
+                    sum = fmaf(line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column], tap[kw * CONV2D_OC_BLOCK],
+                               sum);
             }
         const ptrdiff_t at = (ptrdiff_t)x * p->out.column;
         out[at] = activate(p, residual ? sum + residual[at] : sum);

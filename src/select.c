@@ -60,6 +60,23 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
     return NULL;
 }
 
+/*
+ * Tiles step through padding and beyond the last output, so that pointers there must still be some, and offsets not
+ * wrap: an input of this size with all that around it would have 16 TiB.  Only strides, dilations and padding that no
+ * memory is needed for get so far; the reference computes no address but those of taps inside the input.
+ */
+static bool leaves_addresses(const problem *p)
+{
+    const double most = 0x1p42, tile = 16, channels = (double)p->in_channels * (double)p->groups + tile;
+    const double copied_row = ((double)p->in_width + tile) * channels, row = (double)p->in.row;
+    const double rows = (double)(p->pad_top + p->in_height + p->kernel_height * p->dilation_h) +
+                        ((double)p->out_height + tile) * (double)p->stride_h;
+    const double columns = (double)(p->pad_left + p->in_width + p->kernel_width * p->dilation_w) +
+                           ((double)p->out_width + tile) * (double)p->stride_w;
+    return rows * (row > copied_row ? row : copied_row) > most || columns * (double)p->in.column > most ||
+           columns * channels > most;
+}
+
 const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
 {
     const problem *p = &plan->problem;
@@ -68,6 +85,8 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
     if (kernel->isa > plan->isa)
         return conv2d_cpu()->isa < kernel->isa ? "the CPU lacks its instruction set"
                                                : "its instruction set is excluded";
+    if (leaves_addresses(p))
+        return "pitches times padding, strides or dilation go beyond all addresses";
     const char *refusal = taps_refusal(p, kernel);
     if (refusal)
         return refusal;

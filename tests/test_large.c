@@ -4,6 +4,8 @@
  * 2 MiB), so that every loop over chunks and row tiles turns more than once.  Heights, widths and the other channels
  * are as small as that allows.
  */
+#include <string.h>
+
 #include "support.h"
 
 typedef struct large {
@@ -90,5 +92,43 @@ ParameterizedTest(conv2d_isa *isa, large, epilogues)
         c.desc.out_layout = CONV2D_NHWC;
         c.options.kernel = NULL;
         check_kernels(&c);
+    }
+}
+
+ParameterizedTestParameters(large, far_padding)
+{
+    return each_isa();
+}
+
+/* Windows wholly in padding: where padding or a stride is wide, or a pitch that nothing steps over is large, the place
+ * of such a tap is no address, and must not be computed (sanitizers see it; a fuzzer found the second one). */
+ParameterizedTest(conv2d_isa *isa, large, far_padding)
+{
+    enum { FAR = 1 << 30, PITCH = 100000 };
+    const size_t beyond = (size_t)1 << 59;
+    require_isa(*isa);
+    for (size_t nhwc = 0; nhwc < 2; nhwc++) {
+        conv_case c = {.options = options_for(*isa), .seed = nhwc};
+        conv2d_desc *const d = &c.desc;
+        *d = nhwc ? simple_desc(2, 5, 2, 4, 3, 3) : simple_desc(2, 2, 5, 4, 3, 3);
+        d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
+        *(nhwc ? &d->pad_left : &d->pad_top) = FAR + 1;
+        *(nhwc ? &d->stride_w : &d->stride_h) = FAR;
+        d->in_pitch[2] = PITCH;
+        check_kernels(&c);
+        *d = nhwc ? simple_desc(2, 5, 1, 4, 3, 3) : simple_desc(2, 1, 5, 4, 3, 3);
+        d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
+        d->pad_top = d->pad_bottom = d->pad_left = d->pad_right = 3;
+        d->dilation_h = d->dilation_w = 2;
+        d->in_pitch[2] = beyond;
+        d->in_pitch[1] = nhwc ? 2 : 5;
+        d->in_pitch[0] = 10;
+        c.options.kernel = NULL;
+        check_kernels(&c);
+        conv2d_plan plan;
+        c.options.kernel = NULL;
+        cr_assert(conv2d_plan_init(&plan, d, &c.options) == CONV2D_OK &&
+                      (*isa == CONV2D_ISA_SCALAR || !strstr(conv2d_kernel_name(&plan), "reference")),
+                  "a pitch of one row or column matters: %s", describe_case(&c));
     }
 }

@@ -48,8 +48,9 @@ MUTANTS = [
 
     # The reference.
     ('the reference rounds twice', 'src/reference.c',
-     'sum = fmaf(line[(ptrdiff_t)(kw * p->dilation_w) * p->in.column], tap[kw * CONV2D_OC_BLOCK], sum);',
-     'sum += line[(ptrdiff_t)(kw * p->dilation_w) * p->in.column] * tap[kw * CONV2D_OC_BLOCK];', 'random contract'),
+     'sum = fmaf(line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column], tap[kw * CONV2D_OC_BLOCK],\n',
+     'sum = (line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column] * tap[kw * CONV2D_OC_BLOCK] +\n',
+     'random contract'),
     ('the reference clamps a NaN', 'src/reference.c',
      'x = p->act_a > x ? p->act_a : x;', 'x = x > p->act_a ? x : p->act_a;', 'contract random'),
 
