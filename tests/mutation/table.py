@@ -8,7 +8,7 @@ MUTANTS = [
     ('tensors may exceed PTRDIFF_MAX bytes', 'src/check.c',
      ' || sum > MAX_ELEMENTS;', ';', 'api plan'),
     ('a pitch may be one too small', 'src/check.c',
-     'step[level] < covered,', 'step[level] + 1 < covered,', 'api plan'),
+     'given < covered,', 'given + 1 < covered,', 'api plan'),
     ('an extent may exceed 2^31 - 1', 'src/check.c',
      'padded > MAX_EXTENT;', '0;', 'api plan'),
     ('a kernel may be one larger than the input', 'src/check.c',
