@@ -14,7 +14,13 @@ static bool load_masked(const spec *s, int tap)
     return border_has(s, SIDE_RIGHT) || d_tap_masked(s, tap);
 }
 
-/* Masks of AVX-512.  AVX2 has no registers for its masks: they lie ready as tile->words. */
+/* AVX2 makes no masks of its own: they lie ready as tile->words, those of 3 taps in registers (7x7: 122 -> XX cycles). */
+bool d_holds_masks(const spec *s)
+{
+    return !s->isa->mask_registers && s->taps.kernel_width == 3;
+}
+
+/* Masks of AVX-512. */
 static void emit_mask(writer *w, const spec *s, const char *name, int index, const char *bits, bool in_order)
 {
     const isa_row *isa = vectors_of(s);
@@ -25,13 +31,29 @@ static void emit_mask(writer *w, const spec *s, const char *name, int index, con
          bits);
 }
 
+static void emit_word_masks(writer *w, const spec *s)
+{
+    const int loads = s->taps.stride == 1 ? s->taps.kernel_width : border_has(s, SIDE_RIGHT) ? 2 : 0;
+    if (!d_holds_masks(s)) {
+        line(w, "const __m256i *masks = (const __m256i *)tile->words;");
+        return;
+    }
+    for (int tap = 0; tap < s->taps.kernel_width; tap++)
+        if (d_tap_masked(s, tap))
+            line(w, "const __m256 mask%d = _mm256_loadu_ps((const float *)tile->words[%d]);", tap, tap);
+    for (int load = 0; load < loads; load++)
+        if (s->taps.stride == 2 || load_masked(s, load))
+            line(w, "const __m256i load%d = _mm256_loadu_si256((const __m256i *)tile->words[%d]);", load,
+                 LOAD_WORDS + load);
+}
+
 static void emit_masks(writer *w, const spec *s)
 {
     char bits[64];
     if (s->border == INTERIOR)
         return;
     if (!s->isa->mask_registers) {
-        line(w, "const __m256i *masks = (const __m256i *)tile->words;");
+        emit_word_masks(w, s);
         return;
     }
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
@@ -77,16 +99,25 @@ void emit_d_order(writer *w, const spec *s)
         line(w, "const uint64_t inside = tile->inside;");
 }
 
+/* AVX2: the mask of a load. */
+static const char *load_words(const spec *s, int load, char *text, size_t size)
+{
+    snprintf(text, size, d_holds_masks(s) ? "load%d" : "_mm256_loadu_si256(masks + %d)",
+             d_holds_masks(s) ? load : LOAD_WORDS + load);
+    return text;
+}
+
 static void emit_load(writer *w, const spec *s, int row, int tap)
 {
     const isa_row *isa = vectors_of(s);
+    char words[64];
     if (!load_masked(s, tap))
         line(w, "%s in%d_%d = %s_loadu_ps(row + %d);", isa->vector, row, tap, isa->prefix, tap);
     else if (isa->mask_registers)
         line(w, "%s in%d_%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, row, tap, isa->prefix, tap, tap);
     else
-        line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d, _mm256_loadu_si256(masks + %d));", isa->vector, row, tap,
-             tap, LOAD_WORDS + tap);
+        line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d, %s);", isa->vector, row, tap, tap,
+             load_words(s, tap, words, sizeof words));
     line(w, "PIN(in%d_%d);", row, tap);
 }
 
@@ -133,6 +164,7 @@ static void emit_parted_loads(writer *w, const spec *s, int row)
 {
     const isa_row *isa = vectors_of(s);
     const int middle = centre(s);
+    char words[64];
     scope_begin(w);
     for (int half = 0; half < 2; half++) {
         const int at = middle + half * isa->lanes;
@@ -141,8 +173,8 @@ static void emit_parted_loads(writer *w, const spec *s, int row)
         else if (isa->mask_registers)
             line(w, "%s part%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, half, isa->prefix, half, at);
         else
-            line(w, "%s part%d = _mm256_maskload_ps(row + %d, _mm256_loadu_si256(masks + %d));", isa->vector, half, at,
-                 LOAD_WORDS + half);
+            line(w, "%s part%d = _mm256_maskload_ps(row + %d, %s);", isa->vector, half, at,
+                 load_words(s, half, words, sizeof words));
         line(w, "PIN(part%d);", half);
     }
     line(w, "in%d_%d = %s_shuffle_ps(part0, part1, 0x88);", row, middle, isa->prefix);
@@ -165,7 +197,7 @@ void emit_d_loads(writer *w, const spec *s, int row)
     const int floats = vectors_of(s)->lanes * s->taps.stride;
     for (int at = 0; prefetches(s) && at < floats; at += 16)
         line(w, "__builtin_prefetch(row + prefetch_in + %d, 0, 3);", at + centre(s));
-    if (s->border != INTERIOR && !s->isa->mask_registers)
+    if (s->border != INTERIOR && !s->isa->mask_registers && !d_holds_masks(s))
         line(w, "OPAQUE(masks);");
     if (s->taps.stride == 2)
         emit_parted_loads(w, s, row);

@@ -16,8 +16,8 @@ typedef struct d_span {
     int32_t words[CONV2D_MASK_WORDS][8];
 } d_span;
 
-/* At most one or two vectors at each end of a row, and those between them. */
-enum { MAX_SPANS = 5 };
+/* At most one or two vectors at each end of a row, those between them, and one that computes some of them again. */
+enum { MAX_SPANS = 6 };
 
 typedef struct d_run {
     const problem *p;
@@ -78,15 +78,21 @@ static void set_words(const problem *p, d_span *span)
         }
 }
 
-/* Neighbouring inner vectors become one span. */
+/*
+ * Neighbouring inner vectors become one span.  AVX2 stores part of a vector in pieces, so the last vector of a row is a
+ * whole one, which computes some outputs again; not with a residual, which may be the same tensor as the output.
+ */
 static void find_spans(d_run *run)
 {
-    for (size_t column = 0; column < run->p->out_width; column += run->lanes) {
+    const size_t width = run->p->out_width, lanes = run->lanes;
+    const bool again = lanes == 8 && width > lanes && !run->p->has_residual;
+    for (size_t column = 0; column < width; column += lanes) {
         d_span next, *last = run->span_count ? &run->spans[run->span_count - 1] : NULL;
-        set_span(run, &next, column);
-        if (run->lanes == 8)
+        set_span(run, &next, again ? min_size(column, width - lanes) : column);
+        if (lanes == 8)
             set_words(run->p, &next);
-        if (last && last->variant == CONV2D_INTERIOR && next.variant == CONV2D_INTERIOR)
+        if (last && last->variant == CONV2D_INTERIOR && next.variant == CONV2D_INTERIOR &&
+            next.begin == last->begin + last->count * lanes)
             last->count++;
         else
             run->spans[run->span_count++] = next;
