@@ -99,6 +99,8 @@ void emit_d_finish(writer *w, const spec *s, int count, const char *out)
             line(w, "%s_storeu_ps(store, acc%d);", isa->prefix, i);
         else if (isa->mask_registers)
             line(w, "%s_mask_storeu_ps(store, (%s)tile->store_mask, acc%d);", isa->prefix, mask_type(isa), i);
+        else if (s->border == BOTH && i + 1 < count)
+            line(w, "store_row(store, acc%d, tile);", i);
         else
             line(w, "store_first(store, acc%d, tile->store_mask);", i);
         emit_step(w, s, i, count, "store");
@@ -140,6 +142,13 @@ void emit_d_helpers(writer *w, const isa_row *isa)
     } else {
         block_begin(w, "HELPER __m256i deinterleave_8(__m256i mask)");
         line(w, "return _mm256_permutevar8x32_epi32(mask, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));");
+        block_end(w);
+        line(w, "/* What is too much of a row, the next row overwrites. */");
+        block_begin(w, "HELPER void store_row(float *out, __m256 x, const conv2d_tile *tile)");
+        line(w, "if (tile->rows_follow)");
+        line(w, "    _mm256_storeu_ps(out, x);");
+        line(w, "else");
+        line(w, "    store_first(out, x, tile->store_mask);");
         block_end(w);
     }
     block_begin(w, "HELPER __m256 interleave_8(__m256 x)");

@@ -54,8 +54,6 @@ static inline bool is_grouped(const spec *s)
 
 /* Whether some wanted outputs lack a tap of an NCHW tile, so that its FMAs are masked. */
 bool d_tap_masked(const spec *s, int tap);
-/* AVX2: whether the masks mask<tap> of sums are in registers, else they are masks[tap]. */
-bool d_holds_masks(const spec *s);
 /* Masks, and what stride 2 needs to bring taps in order. */
 void emit_d_order(writer *w, const spec *s);
 /* Declares in<row>_<tap> where emit_d_loads does not. */

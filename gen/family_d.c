@@ -57,7 +57,7 @@ static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int 
         snprintf(weight, sizeof weight, "%s_set1_ps(weights[%d])", isa->prefix, index);
     if (!d_tap_masked(s, tap))
         line(w, "acc%d = %s_fmadd_ps(in%d_%d, %s, acc%d);", out_row, isa->prefix, row, tap, weight, out_row);
-    else if (d_holds_masks(s))
+    else if (spec_holds_masks(s))
         line(w, "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), mask%d);", out_row, out_row, row,
              tap, weight, out_row, tap);
     else if (!isa->mask_registers)

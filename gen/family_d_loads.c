@@ -14,13 +14,7 @@ static bool load_masked(const spec *s, int tap)
     return border_has(s, SIDE_RIGHT) || d_tap_masked(s, tap);
 }
 
-/* AVX2 makes no masks of its own: they lie ready as tile->words, those of 3 taps in registers (7x7: 122 -> XX cycles). */
-bool d_holds_masks(const spec *s)
-{
-    return !s->isa->mask_registers && s->taps.kernel_width == 3;
-}
-
-/* Masks of AVX-512. */
+/* Masks of AVX-512.  AVX2's lie ready as tile->words. */
 static void emit_mask(writer *w, const spec *s, const char *name, int index, const char *bits, bool in_order)
 {
     const isa_row *isa = vectors_of(s);
@@ -34,7 +28,7 @@ static void emit_mask(writer *w, const spec *s, const char *name, int index, con
 static void emit_word_masks(writer *w, const spec *s)
 {
     const int loads = s->taps.stride == 1 ? s->taps.kernel_width : border_has(s, SIDE_RIGHT) ? 2 : 0;
-    if (!d_holds_masks(s)) {
+    if (!spec_holds_masks(s)) {
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
         return;
     }
@@ -102,8 +96,8 @@ void emit_d_order(writer *w, const spec *s)
 /* AVX2: the mask of a load. */
 static const char *load_words(const spec *s, int load, char *text, size_t size)
 {
-    snprintf(text, size, d_holds_masks(s) ? "load%d" : "_mm256_loadu_si256(masks + %d)",
-             d_holds_masks(s) ? load : LOAD_WORDS + load);
+    snprintf(text, size, spec_holds_masks(s) ? "load%d" : "_mm256_loadu_si256(masks + %d)",
+             spec_holds_masks(s) ? load : LOAD_WORDS + load);
     return text;
 }
 
@@ -197,7 +191,7 @@ void emit_d_loads(writer *w, const spec *s, int row)
     const int floats = vectors_of(s)->lanes * s->taps.stride;
     for (int at = 0; prefetches(s) && at < floats; at += 16)
         line(w, "__builtin_prefetch(row + prefetch_in + %d, 0, 3);", at + centre(s));
-    if (s->border != INTERIOR && !s->isa->mask_registers && !d_holds_masks(s))
+    if (s->border != INTERIOR && !s->isa->mask_registers && !spec_holds_masks(s))
         line(w, "OPAQUE(masks);");
     if (s->taps.stride == 2)
         emit_parted_loads(w, s, row);

@@ -93,6 +93,8 @@ budget spec_budget(const spec *s);
 int budget_registers(const budget *b);
 /* Whether the spec's registers suffice, and the library has room for the tile. */
 bool spec_fits(const spec *s);
+/* D, NCHW, AVX2: whether masks are in registers, as 3 taps have room for (7x7 maps: a quarter faster). */
+bool spec_holds_masks(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);
 /* The spec of the function that a kernel of these taps calls for a tile at INTERIOR, LEFT, RIGHT or BOTH. */

@@ -50,7 +50,8 @@ static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}}
 static const tap_row d_any_taps[] = {{0, 1}, {0, 0}};
 static const tap_row d_nhwc_any_taps[] = {{0, 0}};
 static const tile_row d_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
-static const tile_row d_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
+/* 7x1: 3x3 with stride 1 on rows of one vector, whose tiles have no weights in registers. */
+static const tile_row d_avx2[] = {{7, 1, false}, {4, 1, true}, {2, 1, false}, {1, 1, false}};
 static const tile_row d_any[] = {{1, 4, true}, {1, 1, false}};
 static const tile_row d_nhwc_avx512[] = {{2, 7, true},  {2, 4, false}, {2, 2, false}, {2, 1, false},
                                          {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
@@ -136,6 +137,22 @@ static bool is_looped(const spec *s)
     return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY || s->family == FAMILY_D_GROUP_ANY;
 }
 
+/* AVX2's tile of 7 rows: it is there for one kind of taps, and for rows of one vector. */
+static bool is_tall(const spec *s)
+{
+    return s->family == FAMILY_D && !s->isa->mask_registers && s->tile.channels == 7;
+}
+
+static bool is_tall_border(const spec *s)
+{
+    return s->border == BOTH && s->taps.kernel_width == 3 && s->taps.stride == 1;
+}
+
+bool spec_holds_masks(const spec *s)
+{
+    return s->family == FAMILY_D && !s->isa->mask_registers && s->taps.kernel_width == 3;
+}
+
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
  * (NHWC). */
 static budget d_budget(const spec *s)
@@ -147,6 +164,8 @@ static budget d_budget(const spec *s)
         b.inputs = taps == 3 && s->isa->mask_registers ? 3 * s->taps.stride : 1;
         b.weights = holds && (s->isa->mask_registers || s->border == INTERIOR) ? 9 : s->isa->embedded_broadcast ? 0 : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
+        if (spec_holds_masks(s)) /* at most two of sums, and those of loads */
+            b.others += s->border == INTERIOR ? 0 : s->taps.stride == 1 ? 5 : 4;
     }
     if (s->family == FAMILY_D_GROUP)
         b.weights = s->tile.channels * taps;
@@ -215,7 +234,7 @@ bool spec_generated(const spec *s)
     if (is_looped(s))
         return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
     if (s->family == FAMILY_D)
-        return s->border != EDGE && (!half || s->isa->mask_registers);
+        return s->border != EDGE && (!half || s->isa->mask_registers) && (!is_tall(s) || is_tall_border(s));
     if (families[s->family].nhwc)
         return s->border == INTERIOR || s->border == BOTH || s->border == EDGE;
     if (half)

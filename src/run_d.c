@@ -99,6 +99,17 @@ static void find_spans(d_run *run)
     }
 }
 
+/* A tile serves that has all variants that are needed. */
+static d_spread spread_rows(const d_run *run)
+{
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1];
+    d_find_rows(run->kernel, run->p, has);
+    for (size_t n = 1; n <= CONV2D_MAX_TILE_CHANNELS; n++)
+        for (size_t i = 0; has[n] && i < run->span_count; i++)
+            has[n] = tile_of(run->kernel, n, 1)->variant[run->spans[i].variant];
+    return d_spread_over(has, run->p->out_height);
+}
+
 static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
 {
     const problem *p = run->p;
@@ -205,15 +216,16 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
 {
     const problem *p = &plan->problem;
     d_run run = {.p = p, .args = args, .kernel = plan->kernel, .lanes = plan->kernel->lanes, .tile = common_tile(p)};
-    run.rows = d_spread_rows(plan->kernel, p);
     run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
     run.tile.out_row_pitch = p->out.row;
+    run.tile.rows_follow = p->out.row == (ptrdiff_t)p->out_width && p->out_width >= 4;
     run.tile.tap_pitch = run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
     run.tile.column_step = (ptrdiff_t)p->stride_w;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     if (plan->kernel->kernel_width)
         find_spans(&run);
+    run.rows = spread_rows(&run);
     const size_t chunk = plan->blocking.chunk_channels;
     const size_t chunks =
         p->out_channels == 1 ? divide_up(p->groups, chunk) : p->groups * divide_up(p->out_channels, chunk);

@@ -36,13 +36,11 @@ static inline d_spread d_spread_over(const bool has[CONV2D_MAX_TILE_CHANNELS + 1
 }
 
 /* Unrolled tiles of several output rows are made for equal strides; one row does not care. */
-static inline d_spread d_spread_rows(const conv2d_kernel *kernel, const problem *p)
+static inline void d_find_rows(const conv2d_kernel *kernel, const problem *p, bool has[CONV2D_MAX_TILE_CHANNELS + 1])
 {
     const size_t most = p->stride_h == p->stride_w ? CONV2D_MAX_TILE_CHANNELS : 1;
-    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
-    for (size_t n = 0; n <= most; n++)
-        has[n] = has_tile(kernel, n, 1);
-    return d_spread_over(has, p->out_height);
+    for (size_t n = 0; n <= CONV2D_MAX_TILE_CHANNELS; n++)
+        has[n] = n <= most && has_tile(kernel, n, 1);
 }
 
 static inline d_piece d_piece_at(const d_spread *s, size_t index)

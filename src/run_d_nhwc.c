@@ -5,6 +5,13 @@
  */
 #include "run_d.h"
 
+static d_spread spread_rows(const conv2d_kernel *kernel, const problem *p)
+{
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1];
+    d_find_rows(kernel, p, has);
+    return d_spread_over(has, p->out_height);
+}
+
 static d_spread spread_columns(const conv2d_kernel *kernel, size_t columns)
 {
     bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
@@ -143,7 +150,7 @@ d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
         .p = p,
         .args = args,
         .kernel = plan->kernel,
-        .rows = d_spread_rows(plan->kernel, p),
+        .rows = spread_rows(plan->kernel, p),
         .columns = spread_columns(plan->kernel, p->out_width),
         .lanes = lanes,
         .in_lanes = lanes / p->out_channels * p->in_channels,
