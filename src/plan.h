@@ -24,8 +24,7 @@ typedef struct problem {
     conv2d_activation activation; /* what tiles apply: NONE, CLAMP (RELU, too, is one, to [0, infinity]), LEAKY_RELU */
     conv2d_activation curve;      /* any other, applied to stored outputs by the kernel's `activate`; or NONE */
     float act_a, act_b;
-    /* Of the packed weights: channels from a group to the next, and in all blocks.  Kept, because finding them takes
-     * divisions, and a tiny layer's run as long as a few. */
+    /* Of the packed weights: channels from a group to the next, and in all blocks. */
     size_t packed_group, packed_channels;
     bool has_bias, has_residual, empty;
 } problem;
@@ -94,9 +93,20 @@ static inline tap_range valid_taps(ptrdiff_t start, size_t dilation, size_t taps
     return range.begin < range.end ? range : (tap_range){0, 0};
 }
 
+/* A division takes as long as 20 FMAs, a tiny layer's run as long as a few: those that are easy are left out. */
+typedef struct division {
+    size_t quotient, remainder;
+} division;
+
+static inline division divide(size_t a, size_t b)
+{
+    return a < b ? (division){0, a} : b == 1 ? (division){a, 0} : (division){a / b, a % b};
+}
+
 static inline size_t divide_up(size_t a, size_t b)
 {
-    return a / b + (a % b != 0);
+    const division d = divide(a, b);
+    return d.quotient + (d.remainder != 0);
 }
 
 static inline size_t min_size(size_t a, size_t b)
@@ -158,12 +168,12 @@ static inline const float *packed_weights(const problem *p, const float *packed,
 /* `total` things in `pieces` pieces of nearly equal size: where piece `index` begins, and which one a thing is in. */
 static inline size_t piece_begin(size_t index, size_t total, size_t pieces)
 {
-    return pieces == 1 ? index * total : index * total / pieces; /* a division takes as long as 20 FMAs */
+    return divide(index * total, pieces).quotient;
 }
 
 static inline size_t piece_of(size_t position, size_t total, size_t pieces)
 {
-    return ((position + 1) * pieces - 1) / total;
+    return divide((position + 1) * pieces - 1, total).quotient;
 }
 
 /* A share [begin, end) of `units` pieces of work. */
@@ -173,9 +183,9 @@ typedef struct share {
 
 static inline share share_of(size_t units, size_t part, size_t parts)
 {
-    const size_t each = units / parts, rest = units % parts;
-    const size_t begin = part * each + min_size(part, rest);
-    return (share){begin, begin + each + (part < rest)};
+    const division each = divide(units, parts);
+    const size_t begin = part * each.quotient + min_size(part, each.remainder);
+    return (share){begin, begin + each.quotient + (part < each.remainder)};
 }
 
 /* check.c */

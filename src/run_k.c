@@ -83,8 +83,8 @@ static k_piece row_piece(const k_run *run, size_t row)
 
 static size_t first_column(const k_run *run, size_t tile)
 {
-    const size_t narrow = run->p->out_width / run->per_row, wide = run->p->out_width % run->per_row;
-    return tile * narrow + min_size(tile, wide);
+    const division width = divide(run->p->out_width, run->per_row);
+    return tile * width.quotient + min_size(tile, width.remainder);
 }
 
 /* Collects a strip from tile `begin` on. */
@@ -92,8 +92,8 @@ static void make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
 {
     const problem *p = run->p;
     const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width * p->out.column;
-    const size_t narrow = p->out_width / run->per_row, wide = p->out_width % run->per_row;
-    size_t row = begin / run->per_row, tile = begin % run->per_row;
+    const division width = divide(p->out_width, run->per_row), at = divide(begin, run->per_row);
+    size_t row = at.quotient, tile = at.remainder;
     size_t first = first_column(run, tile);
     k_piece piece = row_piece(run, row);
     strip->begin = strip->end = begin;
@@ -101,7 +101,7 @@ static void make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
     strip->count = strip->columns = 0;
     strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first * p->out.column;
     while (strip->end < limit) {
-        const size_t columns = narrow + (tile < wide);
+        const size_t columns = width.quotient + (tile < width.remainder);
         if (strip->columns + columns > run->strip_columns)
             return;
         strip->end++;
@@ -110,10 +110,10 @@ static void make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
         strip->columns += columns;
         first += columns;
         if (++tile == run->per_row) {
+            if (!rows_follow || strip->end == limit)
+                return;
             tile = first = 0;
             piece = row_piece(run, ++row);
-            if (!rows_follow)
-                return;
         }
     }
 }
@@ -184,7 +184,7 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
 static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t first = begin / run->per_row, last = (end - 1) / run->per_row;
+    const size_t first = divide(begin, run->per_row).quotient, last = divide(end - 1, run->per_row).quotient;
     const size_t row_span = (p->kernel_height - 1) * p->dilation_h + 1;
     const size_t column_span = (p->kernel_width - 1) * p->dilation_w + 1;
     const tap_range rows = inputs_of(first, last, p->stride_h, row_span, p->pad_top, p->in_height);
@@ -201,22 +201,24 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
                    in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)x * p->in.column, p->in_channels * sizeof *in);
 }
 
-/* Tiles [begin, end) of one chunk for the output channels from `oc` on. */
-static void run_channels(k_run *run, size_t image, size_t group, size_t oc, size_t begin, size_t end)
+/* Tiles [begin, end) of one chunk for the output channels from `oc` on.  Of a division of groups by those of an image,
+ * the quotient is the image, the remainder its group. */
+static void run_channels(k_run *run, const division *group, size_t oc, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t lanes = run->plan->kernel->lanes, most = run->plan->kernel->tile_channels * lanes;
     k_position at = {
         .in = run->pixels,
-        .out = (ptrdiff_t)image * p->out.image + (ptrdiff_t)(group * p->out_channels + oc) * p->out.channel,
-        .group = group,
+        .out = (ptrdiff_t)group->quotient * p->out.image +
+               (ptrdiff_t)(group->remainder * p->out_channels + oc) * p->out.channel,
+        .group = group->remainder,
         .oc = oc,
         .channels = min_size(p->out_channels - oc, most),
     };
     at.vectors = divide_up(at.channels, lanes);
-    const float *weights = packed_weights(p, run->args->packed, group, oc);
+    const float *weights = packed_weights(p, run->args->packed, at.group, oc);
     for (size_t v = 1; v < at.vectors; v++)
-        run->tile.weights_vector[v] = packed_weights(p, run->args->packed, group, oc + v * lanes) - weights;
+        run->tile.weights_vector[v] = packed_weights(p, run->args->packed, at.group, oc + v * lanes) - weights;
     for (; begin < end; begin = run->strip->end) {
         /* Where a strip takes all, the next output channels have the same. */
         if (run->strip->begin != begin || run->strip->limit != end)
@@ -226,12 +228,12 @@ static void run_channels(k_run *run, size_t image, size_t group, size_t oc, size
 }
 
 /* Makes run->pixels the input of a chunk, tiles [begin, end). */
-static void find_pixels(k_run *run, size_t outer, size_t chunk, size_t begin, size_t end)
+static void find_pixels(k_run *run, const division *group, size_t chunk, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const float *in = run->args->in + (ptrdiff_t)(outer / p->groups) * p->in.image +
-                      (ptrdiff_t)(outer % p->groups * p->in_channels) * p->in.channel;
-    const size_t filling = outer * run->plan->blocking.tile_chunks + chunk;
+    const float *in = run->args->in + (ptrdiff_t)group->quotient * p->in.image +
+                      (ptrdiff_t)(group->remainder * p->in_channels) * p->in.channel;
+    const size_t filling = (group->quotient * p->groups + group->remainder) * run->plan->blocking.tile_chunks + chunk;
     if (!run->workspace)
         run->pixels = in;
     else if (filling != run->filling)
@@ -248,16 +250,15 @@ static void run_units(k_run *run, share units)
     const size_t chunks = run->plan->blocking.tile_chunks, per_group = tiles * channel_tiles;
     for (size_t unit = units.begin; unit < units.end;) {
         /* The divisions, for all output channels of a chunk. */
-        const size_t outer = unit / per_group, inner = unit % per_group;
-        const size_t chunk = piece_of(inner / channel_tiles, tiles, chunks);
+        const division outer = divide(unit, per_group), group = divide(outer.quotient, p->groups);
+        const size_t chunk = piece_of(divide(outer.remainder, channel_tiles).quotient, tiles, chunks);
         const size_t first = piece_begin(chunk, tiles, chunks), count = piece_begin(chunk + 1, tiles, chunks) - first;
-        const size_t in_chunk = inner - first * channel_tiles;
-        find_pixels(run, outer, chunk, first, first + count);
-        const size_t image = outer / p->groups, group = outer % p->groups;
-        size_t oc = in_chunk / count * most, tile = in_chunk % count;
+        const division in_chunk = divide(outer.remainder - first * channel_tiles, count);
+        size_t oc = in_chunk.quotient * most, tile = in_chunk.remainder;
+        find_pixels(run, &group, chunk, first, first + count);
         for (; oc < p->out_channels && unit < units.end; oc += most, tile = 0) {
             const size_t left = min_size(count - tile, units.end - unit);
-            run_channels(run, image, group, oc, first + tile, first + tile + left);
+            run_channels(run, &group, oc, first + tile, first + tile + left);
             unit += left;
         }
     }
@@ -269,36 +270,34 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     const conv2d_kernel *kernel = plan->kernel;
     const size_t most = (size_t)kernel->tile_channels * kernel->lanes;
     const bool nhwc = p->out.channel == 1;
-    _Alignas(64) float buffer[BUFFER_FLOATS]; /* not in k_run, which is zeroed: 8 KiB, some 100 ns */
-    k_strip strip;                            /* nor this, 3 KiB */
+    /* Set field by field: zeroing all that a tile, its sums and a strip have takes longer than a tiny layer. */
+    _Alignas(64) float buffer[BUFFER_FLOATS];
+    k_strip strip;
+    k_run run;
     strip.begin = SIZE_MAX;
-    k_run run = {
-        .plan = plan,
-        .p = p,
-        .args = args,
-        .buffer = buffer,
-        .strip = &strip,
-        .in = p->in,
-        .filling = SIZE_MAX,
-        .strip_columns = min_size(STRIP_COLUMNS, BUFFER_FLOATS / most / kernel->lanes * kernel->lanes),
-        .per_row = plan->blocking.tiles_per_row,
-        .tile = common_tile(p),
-        .store =
-            {
-                .tile = buffer,
-                .out_pitch = nhwc ? p->out.column : p->out.channel,
-                .activation = p->activation,
-                .act_a = p->act_a,
-                .act_b = p->act_b,
-            },
-        .store_strip = nhwc ? kernel->store_nhwc : kernel->store_nchw,
-        .direct = nhwc && p->activation == CONV2D_NONE && !p->has_residual,
-    };
+    run.plan = plan;
+    run.p = p;
+    run.args = args;
+    run.in = p->in;
+    run.filling = SIZE_MAX;
+    run.workspace = NULL;
+    run.per_row = plan->blocking.tiles_per_row;
+    run.strip_columns = min_size(STRIP_COLUMNS, divide(BUFFER_FLOATS, most * kernel->lanes).quotient * kernel->lanes);
+    run.strip = &strip;
+    run.buffer = buffer;
+    run.direct = nhwc && p->activation == CONV2D_NONE && !p->has_residual;
+    run.store.tile = buffer;
+    run.store.out_pitch = nhwc ? p->out.column : p->out.channel;
+    run.store.activation = p->activation;
+    run.store.act_a = p->act_a;
+    run.store.act_b = p->act_b;
+    run.store_strip = nhwc ? kernel->store_nhwc : kernel->store_nchw;
     if (plan->blocking.scratch_column) {
         run.workspace = args->workspace + part * plan->blocking.workspace;
         run.in.row = plan->blocking.scratch_row;
         run.in.column = plan->blocking.scratch_column;
     }
+    run.tile.kernel_width = p->kernel_width;
     run.tile.in_channel_pitch = run.in.channel;
     run.tile.in_row_pitch = run.in.row * (ptrdiff_t)p->dilation_h;
     run.tile.column_step = (ptrdiff_t)p->stride_w;
