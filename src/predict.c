@@ -4,29 +4,7 @@
  * It is a closed formula over the fields of a kernel's row and the problem; the constants are Zen 4's
  * (docs/design.md, "Selection", has the measurements).
  */
-#include "tiles.h"
-
-/* The taps along one axis that lie inside the input, summed over all outputs; of very many taps a sample. */
-static double valid_along(size_t outputs, size_t stride, size_t dilation, size_t taps, size_t pad, size_t extent)
-{
-    const size_t step = taps / 256 + 1;
-    double sum = 0;
-    for (size_t tap = 0; tap < taps; tap += step) {
-        const tap_range r = valid_taps((ptrdiff_t)(tap * dilation) - (ptrdiff_t)pad, stride, outputs, extent);
-        sum += (double)(r.end - r.begin);
-    }
-    return sum * (double)step;
-}
-
-static double valid_rows(const problem *p)
-{
-    return valid_along(p->out_height, p->stride_h, p->dilation_h, p->kernel_height, p->pad_top, p->in_height);
-}
-
-static double valid_columns(const problem *p)
-{
-    return valid_along(p->out_width, p->stride_w, p->dilation_w, p->kernel_width, p->pad_left, p->in_width);
-}
+#include "predict.h"
 
 /* Cycles of one tap of a tile: bound by the FMA units, the load ports, or the latency of the accumulators' chains. */
 static double tap_cycles(double fmas, double load_cycles, const conv2d_kernel *kernel)
@@ -194,18 +172,10 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     }
     /* The masks of the vectors at the ends of a row. */
     const double masks = p->kernel_width > 1 ? 80 : 0;
-    return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + w_copy_cycles(p) +
+    /* 1x1 of one channel a group at 14x14: 0.4 times the speed of D. */
+    const double group = p->groups > 1 ? 120 : 0;
+    return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + w_copy_cycles(p) +
            visit_cycles(p, kernel, cost.panel);
-}
-
-/*
- * What outputs that no cache holds cost more, for so many cycles a line, than where they are fetched ahead (W) or
- * written a line at a time (K, NHWC, AVX2).
- */
-static double memory_cycles(const problem *p, double line_cycles)
-{
-    const double lines = (double)(p->out_channels * p->out_height) * (double)p->out_width / 16;
-    return lines * (double)(p->batch * p->groups) > 8 * (double)conv2d_cpu()->l2_bytes / 64 ? line_cycles * lines : 0;
 }
 
 /* K waits for the lines of a strided input that the L2 does not hold where all channels share a set; W's copy fetches
@@ -247,54 +217,6 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
            burst + k_fetch_cycles(p) + visit_cycles(p, kernel, false);
 }
 
-/* Of a group whose tensors are NCHW, with lanes along channels: 16 x 16 or 8 x 8 floats at a time, whose lines evict
- * each other where all channels share a set. */
-static double transpose_cycles(const problem *p, const conv2d_kernel *kernel)
-{
-    const double each = kernel->lanes == 16 ? 0.35 : 0.7;
-    const double in = (double)(p->in_channels * p->in_height) * (double)p->in_width;
-    const double out = (double)(p->out_channels * p->out_height) * (double)p->out_width;
-    const double in_slow = p->in.channel % 1024 ? 1 : 1.5, out_slow = p->out.channel % 1024 ? 1 : 1.5;
-    return each * ((p->in.channel == 1 ? 0 : in * in_slow) + (p->out.channel == 1 ? 0 : out * out_slow));
-}
-
-/*
- * Cycles of a depthwise group.  NCHW: whole vectors of columns, or a half one at the end (AVX-512); NHWC: vectors of
- * groups, of which this is one's share.  Shuffles of stride 2, broadcasts and loads are in the factors, measured.
- */
-static double d_cycles(const problem *p, const conv2d_kernel *kernel)
-{
-    const double fma = kernel->lanes == 16 && !conv2d_cpu()->two_wide_fmas ? 1 : 0.5;
-    const bool gathers = kernel->kernel_width == 0 && !kernel->nhwc && p->stride_w != 1;
-    const double slow = kernel->lanes == 16 ? 1.1 : 1.6;
-    const double strided = p->stride_w == 1 ? 1 : kernel->lanes == 16 ? 1.4 : 1.6;
-    /* Masks for each tap, or tests of columns that cost less. */
-    const double masks = kernel->nhwc ? 1.4 : gathers ? 2.0 * kernel->lanes : kernel->lanes == 16 ? 3.2 : 5;
-    const double looped = kernel->kernel_width ? 1 : masks;
-    const double shared = p->stride_h == p->stride_w || kernel->kernel_width == 0 ? 1 : 1.5; /* else a row a tile */
-    const double taps = shared * valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
-    if (kernel->nhwc) {
-        const size_t channels = p->groups * p->out_channels;
-        const double part = (double)divide_up(channels, kernel->lanes) / (double)p->groups * (double)p->in_channels;
-        return valid_rows(p) * valid_columns(p) * part * fma * slow * looped * (strided > 1 ? 1.2 : 1) +
-               transpose_cycles(p, kernel) + 1;
-    }
-    /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
-    const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
-    double vectors = (double)divide_up(p->out_width, kernel->lanes);
-    if (kernel->lanes == 16 && kernel->kernel_width && (p->out_width - 1) % 16 < 8)
-        vectors -= 0.4;
-    /* The vectors at a row's ends read their masks and blend (AVX2 5x5 @14: 27 % of peak). */
-    if (kernel->lanes == 8 && kernel->kernel_width)
-        vectors += 0.9 * (vectors < 2 ? vectors : 2) + (kernel->kernel_width > 5 ? 0.25 * vectors : 0);
-    /* A loop over taps has masks to make before the first (64x56x56 1x1 g64 0.4 times W's speed). */
-    const double least = kernel->kernel_width
-                             ? 0
-                             : (kernel->lanes == 16 ? 12 : 15) * vectors * (double)(p->out_height * p->out_channels);
-    const double all_taps = taps * vectors * fma * slow * strided * looped;
-    return (all_taps > least ? all_taps : least) + memory + 10;
-}
-
 /* Multiply-adds of one group of one image. */
 static double group_work(const problem *p)
 {
@@ -318,7 +240,7 @@ double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)
         return 0.002; /* a chain of scalar FMAs: one in four cycles, one lane of many */
     const double cycles = kernel->family == CONV2D_FAMILY_W   ? w_cycles(p, kernel)
                           : kernel->family == CONV2D_FAMILY_K ? k_cycles(p, kernel)
-                                                              : d_cycles(p, kernel);
+                                                              : conv2d_predict_d(p, kernel);
     /* 1.015: what no tile avoids.  A loop over taps costs a test for each. */
     const double looped = kernel->kernel_width                                      ? 0
                           : kernel->family == CONV2D_FAMILY_W && kernel->lanes == 8 ? 0.06

@@ -35,12 +35,29 @@ static inline d_spread d_spread_over(const bool has[CONV2D_MAX_TILE_CHANNELS + 1
     return s;
 }
 
+/* What a tile of so many rows reads of a strided input, and fetches for the next, should fit in the L1 (32x320x320 3x3
+ * s2: 7 rows are half as fast as 4); with stride 1 larger tiles are worth more. */
+static inline bool d_rows_stay(const problem *p, size_t rows)
+{
+    const size_t reads = (rows - 1) * p->stride_h + p->kernel_height, fetches = rows * p->stride_h;
+    return p->stride_h == 1 || (reads + fetches) * p->in_width * sizeof(float) <= conv2d_cpu()->l1_bytes;
+}
+
 /* Unrolled tiles of several output rows are made for equal strides; one row does not care. */
 static inline void d_find_rows(const conv2d_kernel *kernel, const problem *p, bool has[CONV2D_MAX_TILE_CHANNELS + 1])
 {
-    const size_t most = p->stride_h == p->stride_w ? CONV2D_MAX_TILE_CHANNELS : 1;
     for (size_t n = 0; n <= CONV2D_MAX_TILE_CHANNELS; n++)
-        has[n] = n <= most && has_tile(kernel, n, 1);
+        has[n] =
+            has_tile(kernel, n, 1) && (n <= 1 || (p->stride_h == p->stride_w && (kernel->nhwc || d_rows_stay(p, n))));
+}
+
+/* Those of an NHWC kernel. */
+static inline d_spread d_spread_columns(const conv2d_kernel *kernel, const problem *p)
+{
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
+    for (size_t n = 1; n <= CONV2D_MAX_TILE_COLUMNS; n++)
+        has[n] = has_tile(kernel, 1, n);
+    return d_spread_over(has, p->out_width);
 }
 
 static inline d_piece d_piece_at(const d_spread *s, size_t index)

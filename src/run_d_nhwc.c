@@ -12,14 +12,6 @@ static d_spread spread_rows(const conv2d_kernel *kernel, const problem *p)
     return d_spread_over(has, p->out_height);
 }
 
-static d_spread spread_columns(const conv2d_kernel *kernel, size_t columns)
-{
-    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
-    for (size_t n = 1; n <= CONV2D_MAX_TILE_COLUMNS; n++)
-        has[n] = has_tile(kernel, 1, n);
-    return d_spread_over(has, columns);
-}
-
 /*
  * Loads wait for an earlier store whose address has the same low 12 bits (Zen 4).  With pixels a multiple of 4096 bytes
  * apart all stores of a tile are like that for its next vectors of channels if the output lies just behind the input in
@@ -151,7 +143,7 @@ d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
         .args = args,
         .kernel = plan->kernel,
         .rows = spread_rows(plan->kernel, p),
-        .columns = spread_columns(plan->kernel, p->out_width),
+        .columns = d_spread_columns(plan->kernel, p),
         .lanes = lanes,
         .in_lanes = lanes / p->out_channels * p->in_channels,
         .tile = common_tile(p),

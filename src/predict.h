@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* What the cost models of the families share. */
+#ifndef CONV2D_PREDICT_H
+#define CONV2D_PREDICT_H
+
+#include "tiles.h"
+
+/* The taps along one axis that lie inside the input, summed over all outputs; of very many taps a sample. */
+static inline double valid_along(size_t outputs, size_t stride, size_t dilation, size_t taps, size_t pad, size_t extent)
+{
+    const size_t step = taps / 256 + 1;
+    double sum = 0;
+    for (size_t tap = 0; tap < taps; tap += step) {
+        const tap_range r = valid_taps((ptrdiff_t)(tap * dilation) - (ptrdiff_t)pad, stride, outputs, extent);
+        sum += (double)(r.end - r.begin);
+    }
+    return sum * (double)step;
+}
+
+static inline double valid_rows(const problem *p)
+{
+    return valid_along(p->out_height, p->stride_h, p->dilation_h, p->kernel_height, p->pad_top, p->in_height);
+}
+
+static inline double valid_columns(const problem *p)
+{
+    return valid_along(p->out_width, p->stride_w, p->dilation_w, p->kernel_width, p->pad_left, p->in_width);
+}
+
+/*
+ * What outputs that no cache holds cost more, for so many cycles a line, than where they are fetched ahead (W) or
+ * written a line at a time (K, NHWC, AVX2).
+ */
+static inline double memory_cycles(const problem *p, double line_cycles)
+{
+    const double lines = (double)(p->out_channels * p->out_height) * (double)p->out_width / 16;
+    return lines * (double)(p->batch * p->groups) > 8 * (double)conv2d_cpu()->l2_bytes / 64 ? line_cycles * lines : 0;
+}
+
+/* predict_d.c: cycles of a group of one image. */
+double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The cost model of family D; predict.c has the others.  Shuffles of stride 2, broadcasts and loads are in factors,
+ * which are measured like the other constants (119 layers of networks; tests of the choice are in test_select.c).
+ */
+#include "predict.h"
+#include "run_d.h"
+
+/* Of a group whose tensors are NCHW, with lanes along channels: 16 x 16 or 8 x 8 floats at a time, whose lines evict
+ * each other where all channels share a set. */
+static double transpose_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const double each = kernel->lanes == 16 ? 0.35 : 0.7;
+    const double in = (double)(p->in_channels * p->in_height) * (double)p->in_width;
+    const double out = (double)(p->out_channels * p->out_height) * (double)p->out_width;
+    const double in_slow = p->in.channel % 1024 ? 1 : 1.5, out_slow = p->out.channel % 1024 ? 1 : 1.5;
+    return each * ((p->in.channel == 1 ? 0 : in * in_slow) + (p->out.channel == 1 ? 0 : out * out_slow));
+}
+
+static double fma_cycles(const conv2d_kernel *kernel)
+{
+    return kernel->lanes == 16 && !conv2d_cpu()->two_wide_fmas ? 1 : 0.5;
+}
+
+/* What the tiles of `spread` cost, if one of n costs n + extra, in terms of what they would if all were the largest. */
+static double uneven(const d_spread *spread, size_t outputs, size_t largest, double extra)
+{
+    double cost = 0;
+    for (size_t i = 0; i < spread->pieces; i += i < spread->full ? spread->full : 1) {
+        const double times = i < spread->full ? (double)spread->full : 1;
+        cost += times * ((double)d_piece_at(spread, i).count + extra);
+    }
+    return cost / (double)outputs * (double)largest / ((double)largest + extra);
+}
+
+/* Lanes along channels: this is one group's share of a vector of groups. */
+static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t channels = p->groups * p->out_channels;
+    const double part = (double)divide_up(channels, kernel->lanes) / (double)p->groups * (double)p->in_channels;
+    const double slow = kernel->lanes == 16 ? 1.1 : 1.6, looped = kernel->kernel_width  ? 1
+                                                                  : kernel->lanes == 16 ? 1.4
+                                                                                        : 1.2;
+    const double strided = p->stride_w == 1 ? 1 : 1.2;
+    const d_spread columns = d_spread_columns(kernel, p);
+    return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * strided *
+               uneven(&columns, p->out_width, kernel->tile_columns, 6) +
+           transpose_cycles(p, kernel) + 1;
+}
+
+/* Loops over taps: masks for each, or single loads of strided columns, and masks to make before the first (64x56x56
+ * 1x1 g64 0.4 times W's speed). */
+static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const bool wide = kernel->lanes == 16, gathers = p->stride_w != 1;
+    const double vectors = (double)divide_up(p->out_width, kernel->lanes);
+    const double taps = valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
+    const double each = (wide ? 1.1 : 1.6) * (gathers ? (wide ? 1.4 : 1.6) * 2.0 * kernel->lanes : wide ? 3.2 : 5);
+    const double least = (wide ? 12 : 15) * vectors * (double)(p->out_height * p->out_channels);
+    const double all = taps * vectors * fma_cycles(kernel) * each;
+    return all > least ? all : least;
+}
+
+/* Vectors of columns of a row, in terms of those inside. */
+static double row_vectors(const problem *p, const conv2d_kernel *kernel)
+{
+    const double vectors = (double)divide_up(p->out_width, kernel->lanes);
+    if (kernel->lanes == 16) /* a half one at the end */
+        return vectors - ((p->out_width - 1) % 16 < 8 ? 0.4 : 0);
+    /* Those at a row's ends read their masks and blend. */
+    const double masked = p->kernel_width == 3 ? 0.5 : 0.9;
+    return vectors + masked * (vectors < 2 ? vectors : 2) + (p->kernel_width > 5 ? 0.25 * vectors : 0);
+}
+
+static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const bool wide = kernel->lanes == 16;
+    const double slow = wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.8;
+    const double strided = p->stride_w == 1 ? 1 : wide ? 1.4 : 1.6;
+    const double taps = valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1];
+    d_find_rows(kernel, p, has);
+    const d_spread rows = d_spread_over(has, p->out_height);
+    return taps * row_vectors(p, kernel) * fma_cycles(kernel) * slow * strided *
+           uneven(&rows, p->out_height, kernel->tile_channels, 0.6 * (double)(p->kernel_height - 1));
+}
+
+double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
+{
+    if (kernel->nhwc)
+        return nhwc_cycles(p, kernel);
+    /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
+    const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
+    return (kernel->kernel_width ? unrolled_cycles(p, kernel) : looped_cycles(p, kernel)) + memory + 10;
+}
