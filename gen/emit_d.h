@@ -56,6 +56,8 @@ static inline bool is_grouped(const spec *s)
 bool d_tap_masked(const spec *s, int tap);
 /* Masks, and what stride 2 needs to bring taps in order. */
 void emit_d_order(writer *w, const spec *s);
+/* AVX2: masks that are in registers, for one pass of the loop over channels: beyond the sums there is no room. */
+void emit_d_word_masks(writer *w, const spec *s);
 /* Declares in<row>_<tap> where emit_d_loads does not. */
 void declare_d_row(writer *w, const spec *s, int row);
 /* What is loaded of an input row at once, and what is made ready just before a tap's FMAs, to spare registers. */

@@ -25,14 +25,12 @@ static void emit_mask(writer *w, const spec *s, const char *name, int index, con
          bits);
 }
 
-static void emit_word_masks(writer *w, const spec *s)
+void emit_d_word_masks(writer *w, const spec *s)
 {
     const int loads = s->taps.stride == 1 ? s->taps.kernel_width : border_has(s, SIDE_RIGHT) ? 2 : 0;
-    if (!spec_holds_masks(s)) {
-        line(w, "const __m256i *masks = (const __m256i *)tile->words;");
+    if (!spec_holds_masks(s) || s->border == INTERIOR)
         return;
-    }
-    for (int tap = 0; tap < s->taps.kernel_width; tap++)
+    for (int tap = 0; s->taps.stride == 2 && tap < s->taps.kernel_width; tap++)
         if (d_tap_masked(s, tap))
             line(w, "const __m256 mask%d = _mm256_loadu_ps((const float *)tile->words[%d]);", tap, tap);
     for (int load = 0; load < loads; load++)
@@ -47,7 +45,8 @@ static void emit_masks(writer *w, const spec *s)
     if (s->border == INTERIOR)
         return;
     if (!s->isa->mask_registers) {
-        emit_word_masks(w, s);
+        if (!spec_holds_masks(s))
+            line(w, "const __m256i *masks = (const __m256i *)tile->words;");
         return;
     }
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
@@ -93,7 +92,7 @@ void emit_d_order(writer *w, const spec *s)
         line(w, "const uint64_t inside = tile->inside;");
 }
 
-/* AVX2: the mask of a load. */
+/* AVX2: the mask of a load; of sums too (stride 1), which it leaves alone but for those that are not stored. */
 static const char *load_words(const spec *s, int load, char *text, size_t size)
 {
     snprintf(text, size, spec_holds_masks(s) ? "load%d" : "_mm256_loadu_si256(masks + %d)",

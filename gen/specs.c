@@ -164,8 +164,8 @@ static budget d_budget(const spec *s)
         b.inputs = taps == 3 && s->isa->mask_registers ? 3 * s->taps.stride : 1;
         b.weights = holds && (s->isa->mask_registers || s->border == INTERIOR) ? 9 : s->isa->embedded_broadcast ? 0 : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
-        if (spec_holds_masks(s)) /* at most two of sums, and those of loads */
-            b.others += s->border == INTERIOR ? 0 : s->taps.stride == 1 ? 5 : 4;
+        if (spec_holds_masks(s)) /* those of three loads; of two loads, and two of sums */
+            b.others += s->border == INTERIOR ? 0 : s->taps.stride == 1 ? 3 : 4;
     }
     if (s->family == FAMILY_D_GROUP)
         b.weights = s->tile.channels * taps;
