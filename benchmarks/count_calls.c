@@ -5,15 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "clock_probe.h"
 #include "insight.h"
 #include "report.h"
 
 bool count_one_run(const one_run *run, counter_set *set, counted_run *found)
 {
+    enum { ALLOCATING_CALLS = 3 };
     const double half = run->asked->seconds / 2;
     const size_t open = counters_open(set);
     interference_begin(&found->disturbed);
+    found->allocations = allocations_of(runner_run, run->runner, ALLOCATING_CALLS);
     bool good = time_calls(runner_run, run->runner, run->threads, half, &found->time);
     if (good && open) {
         const double calls = half / (double)set->groups / found->time.seconds.median;
@@ -94,6 +97,10 @@ static void print_counts(FILE *file, const counter_set *set, const counted_run *
         if (c->counted)
             print_count(file, c->name, c->value, note);
     }
+    if (isnan(found->allocations))
+        fprintf(file, "  allocations are not counted: this build's linker cannot lead them through convbench\n");
+    else
+        print_count(file, "allocations (malloc and its like, on all threads)", found->allocations, "");
     const double cycles = cycles_of_run(set, found), fma_share = counted_fma_share(set, cycles, wide_fmas);
     const counter *const instructions = counters_find(set, "instructions");
     if (isnan(counted_cycles(set)) && !isnan(cycles))
@@ -140,6 +147,7 @@ static void report_counts(counting *all, const one_run *run, const counter_set *
     json_number(j, "instructions_per_cycle", instructions ? instructions->value / cycles : NAN);
     json_number(j, "fma_pipes_share", counted_fma_share(set, cycles, all->wide_fmas));
     json_number(j, "counted_calls", (double)found->calls);
+    json_number(j, "allocations", found->allocations);
     json_counters(j, set);
     json_close(j, '}');
 }

@@ -18,6 +18,7 @@ typedef struct counted_run {
     timing time;
     interference disturbed; /* with the core's clock before and after */
     size_t calls;           /* that were counted of each group */
+    double allocations;     /* allocations.h, of a call */
 } counted_run;
 
 /*

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "allocations.h"
 #include "clock_probe.h"
 
 /* Whether cores have two threads, whatever the other one does. */
@@ -59,6 +60,7 @@ insight *insight_make(const insight_tools *tools, runner *r, const limits *machi
         counters_measure(set, runner_run, r, calls < 1 ? 1 : (size_t)calls);
     }
     counters_close(set);
+    found->allocations = allocations_of(runner_run, r, 1);
     found->clock = insight_clock(&time->disturbed);
     found->cycles = insight_cycles(set, time->seconds.median, found->clock);
     found->topdown = topdown_find(set, tools->two_threads, tools->wide_fmas);

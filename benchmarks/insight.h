@@ -23,6 +23,7 @@ typedef struct insight {
     counter_set counted; /* whose host is that of the tools */
     double clock;        /* of the core, in Hz; 0: cannot be probed */
     double cycles;       /* of a call: counted, or by time and clock; not a number without either */
+    double allocations;  /* of a call (allocations.h) */
     topdown topdown;
     bool predicted; /* false for the reference kernel; else the next is valid */
     prediction prediction;

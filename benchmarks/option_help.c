@@ -32,14 +32,22 @@ const char help_columns[] =
     "(dilation, 1 is dense), pt pl pb pr (padding) or pads_rev_twice (LEFT;RIGHT;TOP;BOTTOM), oh ow (checked), bias\n"
     "(True or False).  Other columns are ignored.\n";
 
-/* As wide as the longest. */
+/* As it is typed: --counters[=LIST], --time SECONDS. */
+static int name_option(char *text, size_t size, const option_row *row)
+{
+    return snprintf(text, size, "%s%s%s", row->name, row->value && !row->is_optional ? " " : "",
+                    row->value ? row->value : "");
+}
+
 static int width_of_names(void)
 {
     int width = 0;
     for (size_t g = 0; g < OPTION_GROUPS; g++)
-        for (size_t i = 0; i < option_groups[g]->count; i++)
-            if (option_groups[g]->rows[i].help && (int)strlen(option_groups[g]->rows[i].name) > width)
-                width = (int)strlen(option_groups[g]->rows[i].name);
+        for (size_t i = 0; i < option_groups[g]->count; i++) {
+            const option_row *const row = &option_groups[g]->rows[i];
+            const int length = name_option(NULL, 0, row);
+            width = row->help && length > width ? length : width;
+        }
     return width;
 }
 
@@ -49,10 +57,12 @@ static void print_options(void)
     for (size_t g = 0; g < OPTION_GROUPS; g++) {
         const option_group *const group = option_groups[g];
         printf("\n%s\n", group->title);
-        for (size_t i = 0; i < group->count; i++)
+        for (size_t i = 0; i < group->count; i++) {
+            char name[80];
+            name_option(name, sizeof name, &group->rows[i]);
             if (group->rows[i].help)
-                printf("  %-*s %-8s %s\n", width, group->rows[i].name, group->rows[i].value ? group->rows[i].value : "",
-                       group->rows[i].help);
+                printf("  %-*s  %s\n", width, name, group->rows[i].help);
+        }
     }
 }
 

@@ -28,6 +28,11 @@ static double find_instructions(const measurement *m)
     return instructions ? instructions->value / m->insight->cycles : NAN;
 }
 
+static double find_allocations(const measurement *m)
+{
+    return m->insight->allocations;
+}
+
 static const struct derived {
     const char *title, *format;
     double (*find)(const measurement *m);
@@ -36,6 +41,7 @@ static const struct derived {
     {"cycles of a call", "%.0f", find_cycles},
     {"% FMA pipes busy", "%.1f", find_fma_share},
     {"instructions a cycle", "%.2f", find_instructions},
+    {"allocations", "%.0f", find_allocations},
 };
 
 /* The columns: what is derived, then the nodes of the top-down analysis, then the events, which all rows share. */

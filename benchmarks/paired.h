@@ -14,7 +14,7 @@ enum { MOST_PAIRS = 400, FEWEST_PAIRS = 6 };
 typedef struct paired_arm {
     runner *runner;
     size_t calls;               /* of a burst */
-    double seconds[MOST_PAIRS]; /* of one call, burst by burst */
+    double seconds[MOST_PAIRS]; /* of one call, burst by burst: that the thread ran; with more threads, on the wall */
     double clock[MOST_PAIRS];   /* cycles per second, right after the burst; 0 without a probe */
 } paired_arm;
 

@@ -115,6 +115,15 @@ def check_isa_ab(convbench):
                 yield f'--isa-ab decided {chosen}, its record says\n{text}'
 
 
+def check_explain(convbench):
+    """It has a word for every kernel of the build, to the last."""
+    kernels = [line.split()[0] for line in run(convbench, ['--list'])[1].splitlines()[1:]]
+    said = run(convbench, ['--explain', SMALL])[1]
+    lost = [kernel for kernel in kernels if kernel not in said]
+    if len(kernels) < 20 or lost or not said.endswith('\n'):
+        yield f'--explain says nothing of {lost}, of {len(kernels)} kernels\n{said}'
+
+
 def check_help(convbench):
     code, text = run(convbench, ['--help'])
     if code != 0:
@@ -122,9 +131,12 @@ def check_help(convbench):
     places = [text.find('\n' + heading) for heading in HEADINGS]
     if -1 in places or places != sorted(places):
         yield f'--help: headings missing or in another order: {dict(zip(HEADINGS, places))}'
-    names = re.findall(r'^  (--[a-z-]+) .*\S$', text, re.M)
+    names = re.findall(r'^  (--[a-z-]+)[ \[].*\S$', text, re.M)
     if len(names) < 20 or len(set(names)) != len(names):
         yield f'--help: {len(names)} options, {len(set(names))} names'
+    long = [line for line in text.splitlines() if len(line) > 120]
+    if long:
+        yield f'--help: longer than 120 columns: {long}'
     for name in names:
         if f'no such option (--help prints them)\n    {name}=' in run(convbench, [name + '=', '--nonsense'])[1]:
             yield f'--help has {name}, which is not an option'
@@ -146,7 +158,7 @@ def check_dump(convbench):
 
 
 def main():
-    checks = [check_cases, check_prediction, check_isa_ab, check_help, check_dump]
+    checks = [check_cases, check_explain, check_prediction, check_isa_ab, check_help, check_dump]
     failures = [failure for check in checks for failure in check(sys.argv[1])]
     print('\n'.join(failures + [f'{len(CASES)} command lines tried, {len(failures)} failures']))
     return 1 if failures else 0

@@ -99,6 +99,7 @@ def check_looks(files):
         names = [counter['name'] for counter in row['counters']]
         reasons = {counter['name']: counter['reason'] for counter in row['counters']}
         expect(len(set(names)) == len(names) and {'cycles', 'task-clock', 'no_such_event'} <= set(names), f'{names}')
+        expect(row['allocations'] in (0, None), f'a call allocates: {row["allocations"]}')
         expect('unknown event' in reasons['no_such_event'], f'reasons: {reasons}')
     for row in files['topdown']['results']:
         expect((row['prediction'] is None) == (row['isa'] == 'scalar'), f'prediction: {row}')
