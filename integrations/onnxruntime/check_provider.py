@@ -190,6 +190,41 @@ def check_graphs():
                 {"Conv": 1, "Relu": 1})
 
 
+def check_pools():
+    """The largest of some numbers is the same, whoever finds it."""
+    x, w = tensor(2, 4, 21, 30), tensor(7, 4, 1, 1)
+
+    def check_pool(what, taken=True, x=x, **attributes):
+        nodes = [conv(), helper.make_node("MaxPool", ["c"], ["y"], **attributes)]
+        model = make_model(nodes, inputs_of({"x": x}), [value("c", None), value("y", None)], [constant("w", w)])
+        ours = session(model, DEVICE, threads=2)
+        check(dict(claimed(ours)) == ({"Conv": 1, "MaxPool": 1} if taken else {"Conv": 1}),
+              f"pool, {what}: claimed {dict(claimed(ours))}")
+        sums, got = ours.run(None, {"x": x})
+        alone = make_model(nodes[1:], inputs_of({"c": sums}), [value("y", None)])
+        check(numpy.array_equal(got, session(alone).run(None, {"c": sums})[0]), f"pool, {what}: values")
+
+    check_pool("2x2", kernel_shape=[2, 2], strides=[2, 2])
+    check_pool("3x3", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    check_pool("every pixel", kernel_shape=[5, 5], pads=[2, 2, 2, 2])
+    check_pool("uneven", kernel_shape=[4, 3], strides=[3, 5], pads=[3, 0, 1, 2])
+    for size in range(20, 26):
+        check_pool(f"rounded up, {size}", x=tensor(1, 4, size, size + 3), kernel_shape=[3, 3], strides=[2, 4],
+                   ceil_mode=1)
+        check_pool(f"rounded up, padded, {size}", x=tensor(1, 4, size, size + 3), kernel_shape=[4, 3], strides=[4, 2],
+                   pads=[1, 1, 1, 1], ceil_mode=1)
+    check_pool("large", x=tensor(1, 4, 200, 300), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    check_pool("no image", x=tensor(0, 4, 21, 30), kernel_shape=[2, 2], strides=[2, 2])
+    check_pool("dilated is left", taken=False, kernel_shape=[3, 3], dilations=[2, 2])
+    check_pool("automatic padding is left", taken=False, kernel_shape=[3, 3], auto_pad="SAME_UPPER")
+    nothing = tensor(1, 4, 6, 6)
+    nothing[0, 2, 3, 3] = numpy.nan
+    model = make_model([conv(), helper.make_node("MaxPool", ["c"], ["y"], kernel_shape=[2, 2], strides=[2, 2])],
+                       inputs_of({"x": nothing}), [value("y", None)], [constant("w", numpy.ones_like(w))])
+    got = session(model, DEVICE).run(None, {"x": nothing})[0]
+    check(numpy.isnan(got).sum() == 7 and numpy.isnan(got[0, :, 1, 1]).all(), "pool: a NaN is the largest")
+
+
 def check_refused():
     def refuse(what, model, feeds):
         ours = session(model, DEVICE)
@@ -243,7 +278,7 @@ def check_threads():
         thread.join()
 
 
-CHECKS = (check_convs, check_tails, check_graphs, check_refused, check_errors, check_threads)
+CHECKS = (check_convs, check_tails, check_graphs, check_pools, check_refused, check_errors, check_threads)
 for part in CHECKS:
     part()
     print(f"{part.__name__[6:]}: {len(failures)} failures so far")

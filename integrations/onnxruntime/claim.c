@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "max_pool.h"
 #include "program.h"
 
 enum { NO_GROUP = -1, MAX_GROUP = MAX_STEPS + 4 };
@@ -171,6 +172,22 @@ static ort_status *claim_all(claimer *c, claim_count *count)
     return status;
 }
 
+/* Where convolutions are ours, so is pooling, or tensors would change their layout in between. */
+static ort_status *claim_pools(claimer *c)
+{
+    ort_status *status = NULL;
+    for (size_t node = 0; !status && node < c->graph.count; node++) {
+        if (c->group[node] != NO_GROUP || !is_max_pool(&c->graph.nodes[node]))
+            continue;
+        const char *refusal = max_pool_refusal(c->api, &c->graph.nodes[node]);
+        if (refusal)
+            say_refusal(c, &c->graph.nodes[node], refusal);
+        else
+            status = fuse(c, &(members){.nodes = {(int)node}, .count = 1});
+    }
+    return status;
+}
+
 static void find_readers(claimer *c)
 {
     for (size_t i = 0; i < c->graph.count; i++) {
@@ -200,6 +217,8 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
     if (!status) {
         find_readers(&c);
         status = claim_all(&c, count);
+        if (!status && count->claimed)
+            status = claim_pools(&c);
     }
     if (!status && count->convolutions) {
         char text[128];

@@ -6,8 +6,8 @@
 
 #include "elementwise.h"
 
-/* Of so many elements that the values of all steps fit an L1 of 32 KiB. */
-enum { BLOCK = 256 };
+/* Of so many elements that the values of all steps fit an L1 of 32 KiB; a single step keeps none. */
+enum { BLOCK = 256, LONG_BLOCK = 16 * BLOCK };
 
 /* A value within the current block. */
 typedef struct block_value {
@@ -37,15 +37,33 @@ static expression_shape flattened(const expression_shape *shape)
     return flat;
 }
 
-static size_t blocks_of(const expression_shape *shape)
+static size_t blocks_of(const expression_shape *shape, size_t block)
 {
-    return shape->plane / BLOCK + (shape->plane % BLOCK != 0);
+    return shape->plane / block + (shape->plane % block != 0);
 }
 
 size_t expression_units(const expression_shape *shape)
 {
     const expression_shape flat = flattened(shape);
-    return flat.images * flat.channels * blocks_of(&flat);
+    return flat.images * flat.channels * blocks_of(&flat, BLOCK);
+}
+
+/* One step that reads neither its own result nor makes a single value needs no buffer, so its blocks may be long. */
+static size_t block_of(const evaluation *e)
+{
+    const expression *x = e->expression;
+    if (x->step_count != e->first_step + 1)
+        return BLOCK;
+    const expression_step *step = &x->steps[e->first_step];
+    const size_t values[] = {step->left, step_is_unary(step->kind) ? step->left : step->right};
+    size_t element = 0;
+    for (size_t i = 0; i < 2; i++) {
+        const size_t operand = values[i] == e->base ? 0 : values[i];
+        if (operand >= MAX_OPERANDS || e->operands[operand] == e->out)
+            return BLOCK;
+        element |= e->shape->views[operand].element;
+    }
+    return element ? LONG_BLOCK : BLOCK;
 }
 
 /* The value of a step in the block: a single one if its operands are. */
@@ -78,20 +96,23 @@ void expression_evaluate(const evaluation *e, size_t part, size_t parts)
         atomic_store_explicit(&chosen, apply = elementwise_choose(), memory_order_relaxed);
 
     const expression_shape shape = flattened(e->shape);
-    const size_t blocks = blocks_of(&shape), units = shape.images * shape.channels * blocks;
+    const size_t block = block_of(e), blocks = blocks_of(&shape, block), units = shape.images * shape.channels * blocks;
     const size_t begin = units / parts * part + units % parts * part / parts;
     const size_t end = units / parts * (part + 1) + units % parts * (part + 1) / parts;
+    size_t operands = MAX_OPERANDS;
+    while (operands > 0 && !e->operands[operands - 1])
+        operands--;
     for (size_t unit = begin; unit < end; unit++) {
-        const size_t plane = unit / blocks, at = unit % blocks * BLOCK;
+        const size_t plane = unit / blocks, at = unit % blocks * block;
         const size_t image = plane / shape.channels, channel = plane % shape.channels;
         block_value values[MAX_OPERANDS + MAX_STEPS];
-        for (size_t i = 0; i < MAX_OPERANDS; i++) {
+        for (size_t i = 0; i < operands; i++) {
             const operand_view *view = &shape.views[i];
             const size_t offset = image * view->image + channel * view->channel + at * view->element;
             values[i] = (block_value){e->operands[i] ? e->operands[i] + offset : NULL, view->element};
         }
         values[e->base] = values[0];
         const size_t left = shape.plane - at;
-        evaluate_block(e, apply, values, e->out + plane * shape.plane + at, left < BLOCK ? left : BLOCK);
+        evaluate_block(e, apply, values, e->out + plane * shape.plane + at, left < block ? left : block);
     }
 }

@@ -26,21 +26,8 @@ void kernel_set_dims(tensor *t, const int64_t *dims, size_t rank, size_t conv_ra
     }
 }
 
-static ort_status *create_state(ort_compute *self, void *context, void **state)
-{
-    (void)context;
-    *state = self;
-    return NULL;
-}
-
-static void release_state(ort_compute *self, void *state)
-{
-    (void)self;
-    (void)state;
-}
-
 /* Weights are packed for any height and width alike, so the smallest input will do. */
-static ort_status *pack_constants(kernel *k)
+static ort_status *pack_constants(kernel *k, arena *weights_memory)
 {
     const program *p = &k->program;
     tensor weights = {0};
@@ -57,66 +44,58 @@ static ort_status *pack_constants(kernel *k)
     desc.bias = p->bias.data;
     if (conv2d_plan_init(&plan, &desc, NULL))
         return NULL;
-    const size_t bytes = (conv2d_packed_size(&plan) * sizeof(float) + 63) / 64 * 64;
-    k->packed = aligned_alloc(64, bytes);
+    k->packed = arena_take(weights_memory, conv2d_packed_size(&plan));
     if (!k->packed)
         return kernel_fail(k, "out of memory");
     const conv2d_status status = conv2d_pack_weights(&plan, p->weights.data, p->bias.data, k->packed);
     return status ? kernel_fail(k, conv2d_status_string(status)) : NULL;
 }
 
-static ort_status *build(kernel *k, const ort_graph *part, const ort_node *fused)
+static ort_status *build(kernel *k, arena *weights_memory, const graph *inside, const ort_node *fused)
 {
-    graph inside;
     graph_node outside = {.handle = fused};
-    ort_status *status = graph_read(k->api, part, &inside);
-    if (!status)
-        status = graph_read_node(k->api, &outside);
     const char *refusal = "no convolution in it";
     size_t first = 0;
-    while (!status && first < inside.count && !is_convolution(&inside.nodes[first]))
+    ort_status *status = graph_read_node(k->api, &outside);
+    while (first < inside->count && !is_convolution(&inside->nodes[first]))
         first++;
-    if (!status && first < inside.count) {
-        snprintf(k->name, sizeof k->name, "%s", inside.nodes[first].name);
-        refusal = program_begin(&k->program, k->api, &inside.nodes[first]);
+    if (!status && first < inside->count) {
+        snprintf(k->name, sizeof k->name, "%s", inside->nodes[first].name);
+        refusal = program_begin(&k->program, k->api, &inside->nodes[first]);
     }
-    for (size_t i = 0; !status && !refusal && i < inside.count; i++)
-        if (i != first && !program_extend(&k->program, k->api, &inside.nodes[i]))
+    for (size_t i = 0; !status && !refusal && i < inside->count; i++)
+        if (i != first && !program_extend(&k->program, k->api, &inside->nodes[i]))
             refusal = "a node that was not claimed";
     if (!status)
-        status = refusal ? kernel_fail(k, refusal) : program_keep(&k->program, k->api, &outside);
-    graph_release(&inside);
+        status = refusal ? kernel_fail(k, refusal) : pack_constants(k, weights_memory);
+    if (!status)
+        status = program_keep(&k->program, k->api, &outside, k->packed != NULL);
     graph_node_release(&outside);
     return status;
 }
 
-ort_status *kernel_create(const ort_api *api, team *t, const ort_graph *part, const ort_node *fused,
-                          ort_compute **result)
+static void destroy(compiled *c)
+{
+    kernel *k = (kernel *)c;
+    program_free(&k->program);
+    pthread_mutex_destroy(&k->lock);
+    free(k);
+}
+
+ort_status *kernel_create(const ort_api *api, team *t, arena *weights_memory, const graph *inside,
+                          const ort_node *fused, ort_compute **result)
 {
     kernel *k = calloc(1, sizeof *k);
     if (!k)
         return api->create_status(ORT_FAIL, "out of memory");
-    k->compute = (ort_compute){ORT_VERSION, create_state, kernel_compute, release_state};
+    k->base = compiled_make(kernel_compute, destroy);
     k->api = api;
     k->team = t;
     pthread_mutex_init(&k->lock, NULL);
-    ort_status *status = build(k, part, fused);
-    if (!status)
-        status = pack_constants(k);
+    ort_status *status = build(k, weights_memory, inside, fused);
     if (status)
-        kernel_destroy(&k->compute);
+        destroy(&k->base);
     else
-        *result = &k->compute;
+        *result = &k->base.compute;
     return status;
-}
-
-void kernel_destroy(ort_compute *compute)
-{
-    kernel *k = (kernel *)compute;
-    if (!k)
-        return;
-    program_free(&k->program);
-    pthread_mutex_destroy(&k->lock);
-    free(k->packed);
-    free(k);
 }

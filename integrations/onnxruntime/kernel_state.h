@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "compiled.h"
 #include "kernel.h"
 #include "shape_plan.h"
 
@@ -18,12 +19,12 @@ typedef struct cached_plan {
 } cached_plan;
 
 typedef struct kernel {
-    ort_compute compute; /* first: the runtime's pointer to it is one to the kernel */
+    compiled base; /* first: the runtime's pointer to its first member is one to the kernel */
     const ort_api *api;
     team *team;
     char name[128];
     program program;
-    float *packed; /* NULL: weights or bias are no constants */
+    float *packed; /* of the arena; NULL: weights or bias are no constants */
     pthread_mutex_t lock;
     unsigned long clock;
     cached_plan cache[CACHED_PLANS];

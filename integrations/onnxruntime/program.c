@@ -251,7 +251,6 @@ static ort_status *keep(source *s, const ort_api *api, const graph_node *fused)
     if (!s->name)
         return NULL;
     const float *constant = s->data;
-    s->data = NULL;
     for (size_t i = 0; !constant && i < fused->input_count; i++)
         if (strcmp(fused->inputs[i].name, s->name) == 0)
             s->input = (int)i;
@@ -266,6 +265,7 @@ static ort_status *keep(source *s, const ort_api *api, const graph_node *fused)
         return api->create_status(ORT_FAIL, "out of memory");
     memcpy(copy, constant, count * sizeof *copy);
     s->data = copy;
+    s->owned = true;
     return NULL;
 }
 
@@ -290,13 +290,14 @@ static void merge_steps(program *p)
     expression_merge(&p->expression, scalars);
 }
 
-ort_status *program_keep(program *p, const ort_api *api, const graph_node *fused)
+ort_status *program_keep(program *p, const ort_api *api, const graph_node *fused, bool packed)
 {
+    static const float is_packed;
     ort_status *status = NULL;
     source *s;
-    for (size_t i = 0; (s = source_at(p, i)); i++)
-        if (status)
-            s->data = NULL; /* not ours to free */
+    for (size_t i = 0; !status && (s = source_at(p, i)); i++)
+        if (packed && s->data && (s == &p->weights || s == &p->bias))
+            s->data = &is_packed, s->name = "";
         else
             status = keep(s, api, fused);
     p->binding_count = 0;
@@ -310,5 +311,6 @@ void program_free(program *p)
 {
     source *s;
     for (size_t i = 0; (s = source_at(p, i)); i++)
-        free((void *)s->data);
+        if (s->owned)
+            free((void *)s->data);
 }

@@ -17,6 +17,7 @@ typedef struct source {
     const char *name;  /* NULL: there is none */
     int input;         /* of the fused node, or NOT_AN_INPUT: `data` holds a constant */
     const float *data; /* the runtime's until program_keep */
+    bool owned;        /* a copy */
     size_t rank;
     int64_t dims[MAX_RANK];
 } source;
@@ -47,8 +48,9 @@ const char *program_begin(program *program, const ort_api *api, const graph_node
 bool program_extend(program *program, const ort_api *api, const graph_node *node);
 bool is_convolution(const graph_node *node);
 
-/* Copies constants and forgets names, and takes inputs from the fused node's. */
-ort_status *program_keep(program *program, const ort_api *api, const graph_node *fused);
+/* Copies constants and forgets names, and takes inputs from the fused node's.  Weights and bias that are packed are no
+ * longer there then, but count as constants. */
+ort_status *program_keep(program *program, const ort_api *api, const graph_node *fused, bool packed);
 void program_free(program *program);
 
 #endif

@@ -6,7 +6,9 @@
 #include <conv2d.h>
 
 #include "claim.h"
+#include "compiled.h"
 #include "kernel.h"
+#include "max_pool.h"
 #include "ort_api.h"
 #include "team.h"
 
@@ -23,6 +25,7 @@ typedef struct provider {
     const factory *factory;
     const ort_logger *logger;
     team team;
+    arena weights;
 } provider;
 
 static const char *ep_name(const ort_ep *self)
@@ -42,7 +45,20 @@ static void release_computes(ort_ep *self, ort_compute **computes, size_t count)
 {
     (void)self;
     for (size_t i = 0; i < count; i++)
-        kernel_destroy(computes[i]);
+        compiled_destroy(computes[i]);
+}
+
+static ort_status *compile_part(provider *p, const ort_graph *part, const ort_node *fused, ort_compute **compute)
+{
+    const ort_api *api = &p->factory->api;
+    graph inside;
+    ort_status *status = graph_read(api, part, &inside);
+    if (!status && inside.count == 1 && is_max_pool(&inside.nodes[0]))
+        status = max_pool_create(api, &p->team, &inside.nodes[0], compute);
+    else if (!status)
+        status = kernel_create(api, &p->team, &p->weights, &inside, fused, compute);
+    graph_release(&inside);
+    return status;
 }
 
 static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_node **fused, size_t count,
@@ -51,7 +67,7 @@ static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_nod
     (void)contexts;
     provider *p = (provider *)self;
     for (size_t i = 0; i < count; i++) {
-        ort_status *status = kernel_create(&p->factory->api, &p->team, graphs[i], fused[i], &computes[i]);
+        ort_status *status = compile_part(p, graphs[i], fused[i], &computes[i]);
         if (!status)
             continue;
         release_computes(self, computes, i);
@@ -126,6 +142,7 @@ static void release_ep(ort_factory *self, ort_ep *ep)
     (void)self;
     provider *p = (provider *)ep;
     team_destroy(&p->team);
+    arena_free(&p->weights);
     free(p);
 }
 
