@@ -54,6 +54,15 @@ static double usual_peak(const diff_side *side)
     return peak;
 }
 
+/* The share of the time in which a side's threads had to wait for the CPU. */
+static double lost_of(const diff_side *side)
+{
+    double lost = 0;
+    for (size_t f = 0; f < side->count; f++)
+        lost += side->files[f].lost / (double)side->count;
+    return lost;
+}
+
 static void print_side(FILE *file, const char *name, const diff_side *side)
 {
     const stored_results *const first = &side->files[0];
@@ -75,6 +84,13 @@ static void print_warnings(FILE *file, const diff *d)
             "Careful: the FMA peak beside the runs was %.1f and then %.1f GFLOP/s: the clock changed, or neighbours "
             "came.\n         (--clock compares multiples of the peak.)\n",
             old_peak, new_peak);
+    const double old_lost = lost_of(&d->before), new_lost = lost_of(&d->after);
+    if (old_lost > 0.02 || new_lost > 0.02)
+        fprintf(
+            file,
+            "Careful: others had the CPU for %.0f %% of the old side's time and %.0f %% of the new one's, and with it "
+            "caches and memory:\n         all problems of a run may be off together, which no interval knows%s.\n",
+            100 * old_lost, 100 * new_lost, d->paired ? "" : "; runs in turns know (diff --help)");
     if (d->only_before || d->only_after)
         fprintf(file, "Left out: %zu rows that only the old side has timed, %zu that only the new one has.\n",
                 d->only_before, d->only_after);

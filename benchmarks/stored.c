@@ -78,6 +78,18 @@ static bool read_parts(reader *r, const json_value *result, stored_row *row)
     return true;
 }
 
+/* The share of its time that a row lost to others; 0 if it does not say, or if what waited were threads of its own. */
+static double read_lost(const json_value *v)
+{
+    const json_value *const disturbed = json_member(v, "disturbed");
+    if (!disturbed || disturbed->type != JSON_OBJECT)
+        return 0;
+    const json_value *const ran = json_member(disturbed, "ran_share"), *const switches =
+                                                                           json_member(disturbed, "switches");
+    const bool said = ran && ran->type == JSON_NUMBER && switches && switches->type == JSON_NUMBER;
+    return said && switches->number > 0 && ran->number >= 0 && ran->number < 1 ? 1 - ran->number : 0;
+}
+
 static bool read_row(reader *r, const json_value *v, stored_row *row)
 {
     double threads;
@@ -114,9 +126,11 @@ static bool read_rows(reader *r, const json_value *results)
     s->parts = malloc((count_parts(results) + 1) * sizeof *s->parts);
     if (!s->rows || !s->parts)
         return complain(r, results, "no memory for so many results");
-    for (const json_value *v = results->first; v; v = v->next)
+    for (const json_value *v = results->first; v; v = v->next) {
         if (!read_row(r, v, &s->rows[s->row_count++]))
             return false;
+        s->lost += read_lost(v) / (double)results->count;
+    }
     return true;
 }
 

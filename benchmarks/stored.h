@@ -26,6 +26,7 @@ typedef struct stored_results {
     const char *path;
     const char *cpu, *library_version, *compiler, *date; /* "unknown" where the file does not say */
     double began;                                        /* of the first part of all */
+    double lost; /* the share of the time in which the measuring thread had to wait for the CPU, mean of the rows */
     stored_row *rows;
     size_t row_count;
     /* What the strings and parts above lie in. */

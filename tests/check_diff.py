@@ -70,6 +70,21 @@ def check_trials(convbench, folder):
     expect(codes[1 / 1.03].count(0) == TRIALS, f'3 % faster: {codes[1 / 1.03]}')
 
 
+def check_busy(convbench, folder):
+    """What the files say of others who had the CPU is said; what they say wrongly does no harm."""
+    draw = random.Random(1)
+    for disturbed, is_said in (({'ran_share': 0.9, 'switches': 40}, True), ({'ran_share': 0.99, 'switches': 1}, False),
+                               ({'ran_share': 0.5, 'switches': 0}, False), ({'ran_share': None, 'switches': 3}, False),
+                               ({'ran_share': -1e300, 'switches': 3}, False), ({'ran_share': 7, 'switches': 3}, False),
+                               ({}, False), (None, False), ('x', False)):
+        made = run_of(draw)
+        for row in made['results']:
+            row['disturbed'] = disturbed
+        path = write(folder / 'busy.json', made)
+        code, text = diff(convbench, path, path)
+        expect(code == 0 and ("others had the CPU for 10 %" in text) == is_said, f'{disturbed}: {text}')
+
+
 def check_turns(convbench, folder):
     """Each pair runs on a machine of another speed: only pairs can tell, and only if they are noticed."""
     draw = random.Random(7)
@@ -185,7 +200,7 @@ def check_real(convbench, folder):
 
 
 def main():
-    checks = [check_trials, check_turns, check_rows, check_clock, check_refusals, check_real]
+    checks = [check_trials, check_busy, check_turns, check_rows, check_clock, check_refusals, check_real]
     for check in checks:
         with tempfile.TemporaryDirectory() as folder:
             check(sys.argv[1], Path(folder))
