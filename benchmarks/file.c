@@ -37,7 +37,7 @@ static char *read_all(FILE *file, size_t most, size_t *length)
         if (*length > most)
             errno = EFBIG;
     } while (*length <= most && !ferror(file) && !feof(file));
-    if (feof(file) && *length <= most) {
+    if (text && feof(file) && *length <= most) {
         text[*length] = '\0';
         return text;
     }

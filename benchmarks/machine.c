@@ -12,9 +12,9 @@
 void machine_cpu_name(char name[MACHINE_NAME_SIZE])
 {
     unsigned words[12] = {0};
-    for (unsigned leaf = 0; leaf < 3; leaf++) {
+    for (size_t leaf = 0; leaf < 3; leaf++) {
         unsigned *const w = words + 4 * leaf;
-        if (!__get_cpuid(0x80000002u + leaf, w, w + 1, w + 2, w + 3))
+        if (!__get_cpuid(0x80000002u + (unsigned)leaf, w, w + 1, w + 2, w + 3))
             break;
     }
     char text[sizeof words + 1] = "";

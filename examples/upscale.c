@@ -17,7 +17,7 @@
 
 #include "conv2d.h"
 
-enum { MAX_LAYERS = 12, COLORS = 3, SCALE = 2 };
+enum { MAX_LAYERS = 12, COLORS = 3, SCALE = 2, MOST_PIXELS = 1 << 27 }; /* the bytes of the large picture fit an int */
 
 /* Tensors of the network, their channels lying together (NHWC).  JOINED holds the second block's result, the first
  * one's, and then the second one's growth; each concatenation of the network is a slice of it, or of FIRST, which is as
@@ -211,6 +211,11 @@ static png_bytep read_picture(const char *path, png_image *image)
     *image = (png_image){.version = PNG_IMAGE_VERSION};
     png_bytep bytes = NULL;
     if (png_image_begin_read_from_file(image, path)) {
+        if (image->width > MOST_PIXELS / image->height) {
+            png_image_free(image);
+            complain(path, "more than 2^27 pixels");
+            return NULL;
+        }
         image->format = PNG_FORMAT_RGB;
         bytes = malloc(PNG_IMAGE_SIZE(*image));
         if (bytes && png_image_finish_read(image, NULL, bytes, 0, NULL))

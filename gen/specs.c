@@ -73,7 +73,7 @@ const family_row families[] = {
     [FAMILY_D_GROUP_ANY] = {"d_group_any", "CONV2D_FAMILY_D", "(rows x columns)", 'g', true, true},
 };
 
-#define ROWS(a) a, sizeof a / sizeof a[0]
+#define ROWS(a) (a), sizeof(a) / sizeof((a)[0])
 const tile_set tile_sets[] = {
     {FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2)},
     {FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512)},

@@ -69,8 +69,8 @@ typedef struct cpu_brand {
 static cpu_brand read_brand(void)
 {
     cpu_brand brand = {""};
-    for (unsigned i = 0; i < 3; i++) {
-        const cpuid_leaf r = cpuid(0x80000002u + i, 0);
+    for (size_t i = 0; i < 3; i++) {
+        const cpuid_leaf r = cpuid(0x80000002u + (unsigned)i, 0);
         memcpy(brand.text + i * 16, &r, 16);
     }
     return brand;
@@ -125,7 +125,7 @@ static size_t cache_bytes(const cpu_identity *cpu, unsigned level, size_t fallba
 static void name_cpu(char *name, size_t size, const cpu_identity *cpu)
 {
     static const char allowed[] = "()@.,-_/+0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    char words[sizeof cpu->brand];
+    char words[sizeof cpu->brand] = "";
     size_t length = 0;
     for (const char *at = cpu->brand; *at; at++)
         if (strchr(allowed, *at))

@@ -40,8 +40,8 @@ size_t conv2d_records_write(const conv2d_record *records, size_t count, char *bu
     text t = text_in(buffer, size);
     for (size_t i = 0; records && i < count; i++) {
         const conv2d_record *r = &records[i], *before = &records[i ? i - 1 : 0];
-        if (i == 0 || strncmp(r->cpu, before->cpu, sizeof r->cpu) ||
-            strncmp(r->version, before->version, sizeof r->version))
+        if (i == 0 || strncmp(r->cpu, before->cpu, sizeof r->cpu) != 0 ||
+            strncmp(r->version, before->version, sizeof r->version) != 0)
             say(&t, "libconv2d %.*s on %.*s\n", CONV2D_RECORD_VERSION_SIZE, r->version, CONV2D_RECORD_CPU_SIZE, r->cpu);
         say_record(&t, r);
     }

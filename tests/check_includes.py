@@ -38,7 +38,7 @@ RULES = [
     ('gen/*', ['gen/*']),
     ('benchmarks/*', ['include/*', 'benchmarks/*']),
     ('stress/fuzz/*', ['include/*', 'stress/*', *TESTED]),
-    ('stress/*', ['include/*', 'stress/*', 'benchmarks/oracle.h', 'benchmarks/problem.h']),
+    ('stress/*', ['include/*', 'stress/*', 'benchmarks/machine.h', 'benchmarks/oracle.h', 'benchmarks/problem.h']),
     ('examples/*', ['include/*']),
     ('trace/*', ['include/*', 'trace/*']),
     ('integrations/*', ['include/*', 'integrations/*', 'benchmarks/sample.h', 'benchmarks/values.h']),

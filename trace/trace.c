@@ -103,7 +103,7 @@ static int find_signal(const char *name)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name + (strncmp(name, "SIG", 3) == 0 ? 3 : 0), names[i].name) == 0)
             return names[i].number;
-    return atoi(name);
+    return (int)strtol(name, NULL, 10);
 }
 
 static void complain(const char *text)

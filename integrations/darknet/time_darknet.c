@@ -79,14 +79,14 @@ static void time_network(const char *cfg, const char *photo, size_t threads, int
 
 int main(int argc, char **argv)
 {
-    const int threads = argc > 4 ? atoi(argv[1]) : 0, rounds = argc > 4 ? atoi(argv[2]) : 0;
+    const long threads = argc > 4 ? strtol(argv[1], NULL, 10) : 0, rounds = argc > 4 ? strtol(argv[2], NULL, 10) : 0;
     if (threads < 1 || rounds < 1 || rounds > MAX_ROUNDS) {
         fprintf(stderr, "usage: time_darknet THREADS ROUNDS PHOTO NETWORK.cfg...   (at most %d rounds)\n", MAX_ROUNDS);
         return 2;
     }
-    printf("ms, medians of %d turns; ours on %d threads\n", rounds, threads);
+    printf("ms, medians of %ld turns; ours on %ld threads\n", rounds, threads);
     printf("%9s%9s%7s%12s%10s%7s\n", "theirs", "ours", "times", "their conv", "our conv", "times");
     for (int i = 4; i < argc; i++)
-        time_network(argv[i], argv[3], (size_t)threads, rounds);
+        time_network(argv[i], argv[3], (size_t)threads, (int)rounds);
     return 0;
 }

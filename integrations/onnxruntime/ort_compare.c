@@ -118,8 +118,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: ort_compare RUNTIME PROVIDER MODEL SHAPE [THREADS [SECONDS]]\n");
         return 2;
     }
-    const bool fine = runtime_open(&runtime, argv[1]) &&
-                      run(&runtime, argv, argc > 5 ? atoi(argv[5]) : 1, argc > 6 ? atof(argv[6]) : 3);
+    const bool fine =
+        runtime_open(&runtime, argv[1]) &&
+        run(&runtime, argv, argc > 5 ? (int)strtol(argv[5], NULL, 10) : 1, argc > 6 ? strtod(argv[6], NULL) : 3);
     runtime_close(&runtime);
     return fine ? 0 : 1;
 }

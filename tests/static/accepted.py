@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""What the analysers find and why it stays: tool, file, check, a piece of the line, the reason."""
+
+VERSIONS = {'clang-tidy': '14', 'cppcheck': '2.10', 'gcc': '12'}
+
+FLOOR = 'the quotient is meant to be rounded down'
+EXACT = 'groups divide channels: the quotient is exact'
+SMALL = 'constants, and their product is small'
+POINTERS = 'an array of pointers is meant'
+SYSTEM_FILE = 'a file of the kernel: its numbers are short, and the count of what was read is looked at'
+OWN_BYTES = 'all bytes, also those between fields, are set; and a difference in those costs time, no more'
+DYING = 'the program is about to end by this signal; what can still be said helps, and nothing relies on it'
+PASSED_BACK = 'the address goes to a call that ends before the variable does'
+KEPT = 'what was allocated belongs to the structure, whose owner frees it on failure, too'
+CHECKED = 'whoever calls this has checked the plan'
+
+ACCEPTED = [
+    # Sizes and quotients.
+    ('clang-tidy', 'benchmarks/memory.c', 'bugprone-implicit-widening-of-multiplication-result',
+     'BLOCK_BYTES * MOST_STREAMS', SMALL),
+    ('clang-tidy', 'benchmarks/verify.c', 'bugprone-implicit-widening-of-multiplication-result', '2 * BORDER', SMALL),
+    ('clang-tidy', 'src/blocking.c', 'bugprone-implicit-widening-of-multiplication-result', '5 * 64', SMALL),
+    ('clang-tidy', 'src/predict.c', 'bugprone-implicit-widening-of-multiplication-result', '64 * 64', SMALL),
+    ('clang-tidy', 'benchmarks/peer_check.c', 'bugprone-integer-division', 'd->in_channels / d->groups', EXACT),
+    ('clang-tidy', 'benchmarks/workload.c', 'bugprone-integer-division', 'd->in_channels / d->groups', EXACT),
+    ('clang-tidy', 'integrations/onnx/onnx_conformance.c', 'bugprone-integer-division', 'd->in_channels / d->groups',
+     EXACT),
+    ('clang-tidy', 'stress/huge.c', 'bugprone-integer-division', 'd->in_channels / d->groups', EXACT),
+    ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'inner / b->block_vectors', FLOOR),
+    ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'vectors / most', FLOOR),
+    ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'kernel->lanes / 8', 'lanes are 8 or 16'),
+    ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'vectors / width', FLOOR),
+    ('cppcheck', 'src/predict.c', 'zerodivcond', 'vectors / width', 'the widest of some columns is at least one'),
+
+    ('clang-tidy', 'examples/upscale.c', 'bugprone-implicit-widening-of-multiplication-result', 'PNG_IMAGE_SIZE',
+     'no picture has more than MOST_PIXELS'),
+
+    # Numbers from text, loops.
+    ('clang-tidy', 'benchmarks/counter_host.c', 'cert-err34-c', 'fscanf(file, "%d"', SYSTEM_FILE),
+    ('clang-tidy', 'benchmarks/interference.c', 'cert-err34-c', 'sscanf(stat', SYSTEM_FILE),
+    ('clang-tidy', 'benchmarks/machine.c', 'cert-err34-c', 'MemAvailable', SYSTEM_FILE),
+    ('clang-tidy', 'benchmarks/machine.c', 'cert-err34-c', 'sscanf(text[0]', SYSTEM_FILE),
+    ('clang-tidy', 'benchmarks/machine.c', 'cert-err34-c', 'sscanf(text[2]', SYSTEM_FILE),
+    ('clang-tidy', 'benchmarks/plot.c', 'cert-flp30-c', 'i = ceil(', 'i is a whole number, and the ticks are few'),
+    ('clang-tidy', 'benchmarks/plot.c', 'cert-flp30-c', 'power = step * floor(',
+     'power is a whole number, and the ticks are few'),
+    ('clang-tidy', 'benchmarks/timing.c', 'cert-flp30-c', 'at = begin', 'a clock, not a counter'),
+    ('clang-tidy', 'gen/activate.c', 'bugprone-too-small-loop-variable', "result <= 'z'", 'a letter'),
+
+    # Memory compared as such; arrays of pointers.
+    ('clang-tidy', 'benchmarks/input.c', 'bugprone-suspicious-memory-comparison', 'memcmp(&a->desc', OWN_BYTES),
+    ('clang-tidy', 'stress/trial.c', 'bugprone-suspicious-memory-comparison', 'memcmp(&key.desc', OWN_BYTES),
+    ('clang-tidy', 'benchmarks/oracle.c', 'bugprone-suspicious-memory-comparison', 'memcmp(&a, &b',
+     'the bits are meant'),
+    ('clang-tidy', 'benchmarks/diff_match.c', 'bugprone-sizeof-expression', 'sizeof *m.new_rows', POINTERS),
+    ('clang-tidy', 'benchmarks/diff_match.c', 'bugprone-sizeof-expression', 'sizeof *m.old_rows', POINTERS),
+    ('clang-tidy', 'integrations/onnxruntime/graph.c', 'bugprone-sizeof-expression', 'sizeof *handles', POINTERS),
+    ('clang-tidy', 'integrations/onnxruntime/graph.c', 'bugprone-sizeof-expression', 'sizeof *infos', POINTERS),
+    ('clang-tidy', 'integrations/onnxruntime/program.c', 'bugprone-sizeof-expression', 'sizeof *fixed', POINTERS),
+    ('clang-tidy', 'integrations/onnxruntime/provider.c', 'bugprone-sizeof-expression', 'sizeof *computes', POINTERS),
+
+    # Handlers of crashes.
+    ('clang-tidy', 'stress/huge.c', 'bugprone-signal-handler', 'fprintf(', DYING),
+    ('clang-tidy', 'stress/torture.c', 'bugprone-signal-handler', 'reproducer(case_at_hand())', DYING),
+    ('clang-tidy', 'stress/torture.c', 'bugprone-signal-handler', 'describe_case(case_at_hand())', DYING),
+    ('gcc', 'stress/torture.c', 'analyzer-unsafe-call-within-signal-handler', 'fprintf(', DYING),
+
+    # Lifetimes.
+    ('cppcheck', 'benchmarks/each_run.c', 'autoVariables', 'run->runner = &r', 'the visitor ends before the runner'),
+    ('cppcheck', 'integrations/onnxruntime/claim.c', 'returnDanglingLifetime', '&fusion', PASSED_BACK),
+    ('cppcheck', 'integrations/onnxruntime/graph.c', 'returnDanglingLifetime', 'return status', PASSED_BACK),
+    ('cppcheck', 'integrations/onnxruntime/kernel_run.c', 'returnDanglingLifetime', 'return status', PASSED_BACK),
+    ('cppcheck', 'benchmarks/timing.c', 'memleak', '}', KEPT),
+    ('gcc', 'benchmarks/diff_match.c', 'analyzer-malloc-leak', 'add_row', KEPT),
+    ('gcc', 'benchmarks/input.c', 'analyzer-malloc-leak', 'r->log.count', KEPT),
+    ('gcc', 'benchmarks/input.c', 'analyzer-malloc-leak', 'input_add(list', KEPT),
+    ('gcc', 'benchmarks/stored.c', 'analyzer-malloc-leak', '!s->rows', KEPT),
+    ('gcc', 'benchmarks/stored.c', 'analyzer-malloc-leak', 'no memory for so many results', KEPT),
+    ('gcc', 'benchmarks/stored.c', 'analyzer-malloc-leak', 's->parts = malloc', KEPT),
+
+    # Names that the linker asks for.
+    ('clang-tidy', 'benchmarks/allocations.c', 'bugprone-reserved-identifier', '__wrap_', 'what --wrap looks for'),
+    ('clang-tidy', 'benchmarks/allocations.c', 'bugprone-reserved-identifier', '__real_', 'what --wrap looks for'),
+
+    # Values that are there.
+    ('cppcheck', 'benchmarks/option_help.c', 'ctunullpointer', 'snprintf(text, size', 'of size 0: only the length'),
+    ('cppcheck', 'benchmarks/option_help.c', 'nullPointer', 'snprintf(text, size', 'of size 0: only the length'),
+    ('cppcheck', 'src/run_k.c', 'ctuuninitvar', 'p = run->p', 'its fields are set one by one'),
+    ('gcc', 'src/run_k.c', 'analyzer-use-of-uninitialized-value', 'strip->limit',
+     'set with begin, which no tile is equal to before'),
+    ('cppcheck', 'benchmarks/input.c', 'ctuuninitvar', 'error->offset', 'whoever fails to parse has filled the error'),
+    ('cppcheck', 'benchmarks/onnx_shapes.c', 'uninitvar', 'memcpy(all.sizes', 'without sizes, 0 bytes of them'),
+    ('cppcheck', 'benchmarks/verbose_log.c', 'nullPointer', "strchr(at, ',')", 'the loop ends where it is NULL'),
+    ('cppcheck', 'integrations/onnxruntime/expression.c', 'legacyUninitvar', 'buffers[i]', 'to be written to'),
+    ('gcc', 'integrations/onnxruntime/expression.c', 'analyzer-use-of-uninitialized-value', 'view->image',
+     'all operands have a view'),
+    ('gcc', 'benchmarks/counters.c', 'analyzer-null-dereference', 'leader->descriptor', 'a group has a leader'),
+    ('gcc', 'gen/activate.c', 'analyzer-null-dereference', "strchr(step, '(')", 'each step of the table has one'),
+    ('gcc', 'integrations/onnxruntime/graph.c', 'analyzer-null-dereference', 'infos[i]',
+     'without memory there is a status'),
+    ('gcc', 'integrations/onnxruntime/graph.c', 'analyzer-possible-null-dereference', 'infos[i]',
+     'without memory there is a status'),
+    ('gcc', 'src/chain_run.c', 'analyzer-null-dereference', 'chain_run run = {', CHECKED),
+    ('gcc', 'src/chain_run.c', 'analyzer-null-dereference', 'plan_of(&c->plan[1])', CHECKED),
+    ('gcc', 'src/conv2d.c', 'analyzer-null-dereference', 'run[p->kernel->family]', CHECKED),
+]
