@@ -133,14 +133,15 @@ bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
 /*
  * AVX2's four passes over a block of 16 channels have all its lines of weights and the block's columns of all input
  * channels compete for the L1; a panel takes no more of it than it must, and a plane whose size is a multiple of a
- * power of two no more than that (Zen 4, 1x1, percent of peak: 1024->256 @14 82 -> 94, 320->320 @64 53 -> 89).  The
- * copy costs what 5 output channels do.
+ * power of two no more than that (Zen 4, 1x1, percent of peak: 1024->256 @14 82 -> 94, 320->320 @64 53 -> 89).  Nor do
+ * its loads wait for stores of the outputs just before, whose addresses have the same low 12 bits if both tensors begin
+ * at the same place of a page (12->96 @160 28 -> 57, 16->32 @64 36 -> 59).  The copy costs what 5 output channels do.
  */
 static bool wants_panel(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->lanes != 8 || !conv2d_is_pointwise(p))
         return false;
-    const bool shares_sets = p->in_channels >= 32 && (size_t)p->in.channel * sizeof(float) % 1024 == 0;
+    const bool shares_sets = p->in_channels >= 8 && (size_t)p->in.channel * sizeof(float) % 1024 == 0;
     return p->out_channels >= (shares_sets ? 32 : 96) && (shares_sets || p->in_channels >= 128);
 }
 

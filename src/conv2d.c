@@ -186,9 +186,9 @@ conv2d_status conv2d_run(const conv2d_plan *plan, const conv2d_args *args)
     return conv2d_run_part(plan, args, 0, 1);
 }
 
-void conv2d_run_share(void *share)
+void conv2d_run_share(void *of)
 {
-    conv2d_share *s = share;
+    conv2d_share *s = of;
     size_t part;
     if (!s)
         return;

@@ -92,7 +92,7 @@ static void enter_panel(w_run *run, w_position *at, size_t begin, size_t end, si
     if (shift && column_end - column < run->lanes) /* a shifted vector alone */
         column -= shift;
     if (run->tile.kernel_rows)
-        conv2d_fill_panel(run->p, run->b, at->row + column, run->panel, column_end - column);
+        conv2d_fill_panel(run->p, run->b, at->row + column, run->panel, column_end - column, run->fetches);
     at->in = run->panel - column;
 }
 
@@ -101,6 +101,8 @@ static void run_block(w_run *run, w_position *at, size_t begin, size_t end, size
 {
     if (run->panel)
         enter_panel(run, at, begin, end, shift);
+    else if (run->fetches)
+        conv2d_fetch_columns(run->p, at->row + end * run->lanes, (end - begin) * run->lanes);
     if (run->b->whole_rows) {
         at->edge = true;
         run_vectors(run, at, begin, end);
@@ -147,6 +149,12 @@ static size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
     return range.begin;
 }
 
+/* Whether the L2 has room for the input, and for something else. */
+static bool input_stays(const problem *p)
+{
+    return p->in_channels * p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
+}
+
 /*
  * Where tiles find the input of the next output row; of a 1x1, which is one row in memory, that is the next channel's
  * next vector.  An input that stays in the L2 is better not fetched by a 1x1 before each of its output channels
@@ -155,8 +163,7 @@ static size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
 static ptrdiff_t prefetch_offset(const w_run *run)
 {
     const problem *p = run->p;
-    const size_t stays = conv2d_cpu()->l2_bytes / 2 / sizeof(float);
-    if (p->kernel_width == 1 && p->in_channels * p->in_height * p->in_width <= stays)
+    if (p->kernel_width == 1 && input_stays(p))
         return -16; /* floats of a line */
     return run->scratch ? 0 : (ptrdiff_t)run->tile.kernel_rows * run->tile.in_row_pitch;
 }
@@ -235,6 +242,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     conv2d_find_tap_columns(&run);
     run.scratch = in_place ? NULL : workspace;
     run.panel = run.b->panel_columns ? workspace : NULL;
+    run.fetches = run.lanes == 8 && conv2d_is_pointwise(p) && !input_stays(p);
     run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns
                                             : p->in.channel;

@@ -25,6 +25,7 @@ typedef struct w_run {
     size_t lanes, main_channels, vectors;
     float *scratch;    /* NULL: read the input in place */
     float *panel;      /* NULL: there is none */
+    bool fetches;      /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
     size_t shift;      /* of a row's last vector, where the vector before it is at hand too */
     size_t scratch_of; /* which (image, group, row tile) it holds */
     ptrdiff_t tap_offset[CONV2D_MAX_MASKED_TAPS];
