@@ -25,23 +25,44 @@ typedef struct memory_job {
 
 enum { BLOCK_BYTES = 512, MOST_STREAMS = 4 };
 
-/*
- * Loads only: any C function that reads has something to do with what it read.  From so many places in turn, because
- * the hardware fetches ahead for each of them.
- */
-static void read_bytes(const char *from, size_t bytes, size_t streams)
-{
 #if defined(__x86_64__)
+static inline __attribute__((always_inline)) void load_128_bytes_avx(const char *at)
+{
+    __asm__ volatile("vmovups %0, %%ymm0\n\tvmovups %1, %%ymm1\n\tvmovups %2, %%ymm2\n\tvmovups %3, %%ymm3"
+                     :
+                     : "m"(at[0]), "m"(at[32]), "m"(at[64]), "m"(at[96])
+                     : "xmm0", "xmm1", "xmm2", "xmm3");
+}
+
+static inline __attribute__((always_inline)) void load_128_bytes_sse(const char *at)
+{
+    for (int half = 0; half < 128; half += 64)
+        __asm__ volatile("movups %0, %%xmm0\n\tmovups %1, %%xmm1\n\tmovups %2, %%xmm2\n\tmovups %3, %%xmm3"
+                         :
+                         : "m"(at[half]), "m"(at[half + 16]), "m"(at[half + 32]), "m"(at[half + 48])
+                         : "xmm0", "xmm1", "xmm2", "xmm3");
+}
+
+/* From so many places in turn, because the hardware fetches ahead for each of them. */
+static inline __attribute__((always_inline)) void read_streams(const char *from, size_t bytes, size_t streams,
+                                                               void (*load)(const char *at))
+{
     const size_t part = bytes / streams / BLOCK_BYTES * BLOCK_BYTES;
     for (size_t offset = 0; offset < part; offset += BLOCK_BYTES)
         for (size_t stream = 0; stream < streams; stream++)
-            for (size_t i = 0; i < BLOCK_BYTES; i += 128) {
-                const char *const at = from + stream * part + offset + i;
-                __asm__ volatile("vmovups %0, %%ymm0\n\tvmovups %1, %%ymm1\n\tvmovups %2, %%ymm2\n\tvmovups %3, %%ymm3"
-                                 :
-                                 : "m"(at[0]), "m"(at[32]), "m"(at[64]), "m"(at[96])
-                                 : "xmm0", "xmm1", "xmm2", "xmm3");
-            }
+            for (size_t i = 0; i < BLOCK_BYTES; i += 128)
+                load(from + stream * part + offset + i);
+}
+#endif
+
+/* Loads only: any C function that reads has something to do with what it read. */
+static void read_bytes(const char *from, size_t bytes, size_t streams)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx"))
+        read_streams(from, bytes, streams, load_128_bytes_avx);
+    else
+        read_streams(from, bytes, streams, load_128_bytes_sse);
 #else
     (void)streams;
     __asm__ volatile("" : : "r"(memchr(from, 0xff, bytes)));

@@ -41,10 +41,10 @@ onnx_tensor *onnx_find(onnx_graph *graph, onnx_name name)
     graph->nothing = (onnx_tensor){.rank = ONNX_UNKNOWN, .value_count = ONNX_UNKNOWN};
     if (name.length == 0)
         return &graph->nothing;
-    size_t hash = 14695981039346656037u;
+    uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < name.length; i++)
-        hash = (hash ^ (unsigned char)name.text[i]) * 1099511628211u;
-    size_t place = hash % graph->place_count;
+        hash = (hash ^ (unsigned char)name.text[i]) * UINT64_C(1099511628211);
+    size_t place = (size_t)(hash % graph->place_count);
     for (; graph->places[place]; place = (place + 1) % graph->place_count)
         if (same(graph->tensors[graph->places[place] - 1].name, name))
             return &graph->tensors[graph->places[place] - 1];

@@ -15,6 +15,10 @@
  *
  * Thread safety: every function may be called from any thread.  A plan is immutable once made and may be run by any
  * number of threads at once, each with its own workspace.  A pool runs one job at a time.
+ *
+ * Signals may arrive at any time; workers of a pool take none that is meant for the program.  No function is a
+ * cancellation point (hooks of the caller may be; a job of a pool is finished first).  Children of a fork may use plans
+ * and packed weights as before, and pools as told there.
  */
 #ifndef CONV2D_H
 #define CONV2D_H
@@ -194,7 +198,12 @@ CONV2D_API void conv2d_run_share(void *share);
  */
 CONV2D_API size_t conv2d_useful_parts(const conv2d_plan *plan);
 
-/* A pool of threads - 1 workers (the caller is the other one).  Workers spin for some 60 us after a job, then sleep. */
+/*
+ * A pool of threads - 1 workers (the caller is the other one).  Workers spin for some 60 us after a job, then sleep.
+ * The child of a fork has no workers: there conv2d_run_pool computes on the calling thread alone, and
+ * conv2d_pool_destroy frees the child's copy.  Whatever the pool did when the process forked, both are safe, and so is
+ * a pool that the child makes.  (Processes made by clone or vfork directly are not children in this sense.)
+ */
 typedef struct conv2d_pool conv2d_pool;
 /* NULL if memory or threads are missing, *status (may be NULL) then says which.  threads 0 means the CPUs usable. */
 CONV2D_API conv2d_pool *conv2d_pool_create(size_t threads, conv2d_status *status);

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* posix_memalign */
 #include "conv2d.h"
 
+#include <pthread.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,15 +14,26 @@
 #include "pack.h"
 #include "plan.h"
 
+/* To stderr.  No thread is cancelled there, with memory of conv2d_f32 in its hands. */
+static __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
+{
+    va_list arguments;
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    pthread_setcancelstate(cancel_state, NULL);
+}
+
 static void say_plan(const ready_plan *p)
 {
     const problem *q = &p->problem;
-    fprintf(stderr,
-            "conv2d plan kernel=%s status=%d predicted=%.3f batch=%zu groups=%zu in=%zux%zux%zu out=%zux%zux%zu "
-            "kernel_size=%zux%zu stride=%zux%zu dilation=%zux%zu pad=%zux%zu\n",
-            p->kernel ? p->kernel->name : "-", (int)p->status, p->efficiency, q->batch, q->groups, q->in_channels,
-            q->in_height, q->in_width, q->out_channels, q->out_height, q->out_width, q->kernel_height, q->kernel_width,
-            q->stride_h, q->stride_w, q->dilation_h, q->dilation_w, q->pad_top, q->pad_left);
+    say("conv2d plan kernel=%s status=%d predicted=%.3f batch=%zu groups=%zu in=%zux%zux%zu out=%zux%zux%zu "
+        "kernel_size=%zux%zu stride=%zux%zu dilation=%zux%zu pad=%zux%zu\n",
+        p->kernel ? p->kernel->name : "-", (int)p->status, p->efficiency, q->batch, q->groups, q->in_channels,
+        q->in_height, q->in_width, q->out_channels, q->out_height, q->out_width, q->kernel_height, q->kernel_width,
+        q->stride_h, q->stride_w, q->dilation_h, q->dilation_w, q->pad_top, q->pad_left);
 }
 
 static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const conv2d_options *options)
@@ -137,8 +150,8 @@ static inline __attribute__((always_inline)) void run_checked(const ready_plan *
     }
     const double start = conv2d_seconds();
     conv2d_run_family(p, args, part, parts);
-    fprintf(stderr, "conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
-            conv2d_seconds() - start);
+    say("conv2d run kernel=%s part=%zu parts=%zu seconds=%.9f\n", p->kernel->name, part, parts,
+        conv2d_seconds() - start);
 }
 
 /* Apart, so that runs without a hook need no room for a call. */

@@ -7,6 +7,7 @@
 
 #include "cpu.h"
 #include "kernel.h"
+#include "platform.h"
 
 /* Distances in elements; they are all that is left of the layout.  Either columns or channels are neighbours. */
 typedef struct pitches {

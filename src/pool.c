@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "pool.h"
+#include "thread_mode.h"
 
 enum { SPIN_NANOSECONDS = 60000, SPINS_PER_CLOCK_READ = 64 };
 
@@ -32,10 +34,11 @@ struct conv2d_pool {
     _Alignas(64) atomic_uint sleepers;   /* workers that may need waking */
     atomic_uint caller_sleeps, caller_cpu;
     size_t threads, started;
+    unsigned forks;         /* as many as there had been when the workers were started */
     pool_part_fn *run_part; /* NULL tells the workers to leave */
     const void *plan, *args;
     size_t parts;        /* of the job; workers beyond have nothing to do */
-    unsigned float_mode; /* the caller's MXCSR, so that rounding and denormals are as on its thread */
+    unsigned float_mode; /* MXCSR or its like, the caller's, so that rounding and denormals are as on its thread */
     worker workers[];
 };
 
@@ -45,37 +48,6 @@ static int64_t nanoseconds(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
-
-#ifdef __x86_64__
-static void pause_cpu(void)
-{
-    __builtin_ia32_pause();
-}
-
-static unsigned get_float_mode(void)
-{
-    return __builtin_ia32_stmxcsr();
-}
-
-static void set_float_mode(unsigned mode)
-{
-    __builtin_ia32_ldmxcsr(mode);
-}
-#else
-static void pause_cpu(void)
-{
-}
-
-static unsigned get_float_mode(void)
-{
-    return 0;
-}
-
-static void set_float_mode(unsigned mode)
-{
-    (void)mode;
-}
-#endif
 
 /* Spins until *word is no longer `value`; false if it still is after the time to spin. */
 static int spin_while(atomic_uint *word, unsigned value)
@@ -168,6 +140,43 @@ static void start_job(conv2d_pool *pool, pool_part_fn *run_part, const void *pla
         futex_wake(&pool->generation);
 }
 
+/* How often this process is the child of a fork since it has a pool: no thread but the caller's survives one. */
+static atomic_uint forks;
+
+static void count_fork(void)
+{
+    atomic_fetch_add(&forks, 1);
+}
+
+/* Counting twice, which two threads may bring about, is as good. */
+static bool watch_forks(void)
+{
+    static atomic_bool watching;
+    if (!atomic_load(&watching) && pthread_atfork(NULL, NULL, count_fork) != 0)
+        return false;
+    atomic_store(&watching, true);
+    return true;
+}
+
+static bool has_workers(const conv2d_pool *pool)
+{
+    return pool->forks == atomic_load(&forks);
+}
+
+/* Signals are for the threads of the program, but for those that an instruction raises, and the ticks of profilers. */
+static int start_worker(worker *self)
+{
+    static const int kept[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF};
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        sigdelset(&blocked, kept[i]);
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    const int error = pthread_create(&self->thread, NULL, work, self);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
 static size_t usable_cpus(void)
 {
     cpu_set_t set;
@@ -190,14 +199,14 @@ conv2d_pool *conv2d_pool_create(size_t threads, conv2d_status *status)
         threads = usable_cpus();
     size_t bytes;
     void *memory;
-    if (threads > INT32_MAX || __builtin_mul_overflow(threads, sizeof(worker), &bytes) ||
+    if (threads > INT32_MAX || __builtin_mul_overflow(threads, sizeof(worker), &bytes) || !watch_forks() ||
         posix_memalign(&memory, 64, sizeof(conv2d_pool) + bytes) != 0)
         return fail(NULL, status, CONV2D_NO_MEMORY);
     conv2d_pool *pool = memory;
-    *pool = (conv2d_pool){.threads = threads};
+    *pool = (conv2d_pool){.threads = threads, .forks = atomic_load(&forks)};
     for (size_t i = 0; i + 1 < threads; i++) {
         pool->workers[i] = (worker){.pool = pool, .part = i + 1};
-        if (pthread_create(&pool->workers[i].thread, NULL, work, &pool->workers[i]) != 0)
+        if (start_worker(&pool->workers[i]) != 0)
             return fail(pool, status, CONV2D_NO_THREADS);
         pool->started++;
     }
@@ -215,13 +224,17 @@ conv2d_status conv2d_pool_run(conv2d_pool *pool, pool_part_fn *run_part, const v
                               size_t useful)
 {
     const size_t parts = useful < pool->threads ? useful : pool->threads;
-    if (parts == 1)
+    if (parts == 1 || !has_workers(pool))
         return run_part(plan, args, 0, 1);
+    /* A hook, or a line to stderr, may be where the caller is cancelled: its workers would go on without it. */
+    int cancel_state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     start_job(pool, run_part, plan, args, parts);
     /* Every part refuses the same arguments in the same way, so the caller's status is that of all. */
     const conv2d_status status = run_part(plan, args, 0, parts);
     for (unsigned left; (left = atomic_load(&pool->unfinished)) != 0;)
         wait_while(&pool->unfinished, left, &pool->caller_sleeps);
+    pthread_setcancelstate(cancel_state, NULL);
     return status;
 }
 
@@ -241,8 +254,13 @@ void conv2d_pool_destroy(conv2d_pool *pool)
 {
     if (!pool)
         return;
-    start_job(pool, NULL, NULL, NULL, 0);
-    for (size_t i = 0; i < pool->started; i++)
-        pthread_join(pool->workers[i].thread, NULL);
+    if (has_workers(pool)) {
+        int cancel_state; /* pthread_join is where a thread may be cancelled */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+        start_job(pool, NULL, NULL, NULL, 0);
+        for (size_t i = 0; i < pool->started; i++)
+            pthread_join(pool->workers[i].thread, NULL);
+        pthread_setcancelstate(cancel_state, NULL);
+    }
     free(pool);
 }

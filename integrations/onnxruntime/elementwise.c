@@ -114,6 +114,7 @@ static void apply_baseline(const expression_step *step, float *out, const float 
     apply(step, out, left, left_step, right, right_step, count);
 }
 
+#ifdef __x86_64__
 __attribute__((target("avx2"))) static void apply_avx2(const expression_step *step, float *out, const float *left,
                                                        size_t left_step, const float *right, size_t right_step,
                                                        size_t count)
@@ -125,3 +126,9 @@ elementwise_fn *elementwise_choose(void)
 {
     return conv2d_cpu_isa() >= CONV2D_ISA_AVX2 ? apply_avx2 : apply_baseline;
 }
+#else
+elementwise_fn *elementwise_choose(void)
+{
+    return apply_baseline;
+}
+#endif
