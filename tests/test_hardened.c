@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "conv2d_chain.h"
 #include "draw.h"
 #include "support.h"
 
@@ -25,27 +26,39 @@ static const double most_work = 3e5;
 /* What a child is for. */
 typedef void confined_fn(void *argument);
 
-/* From now on any system call but the last one is the end.  Other architectures' numbers need no thought: nobody here
- * wants to get around the filter. */
-static bool forbid_system_calls(void)
+/* What a pool's threads do beside their work: they wait for each other and keep off each other's CPUs.  Time and CPU
+ * are system calls only where the kernel's shared page does not tell them.  The last number is how a child ends. */
+static const int of_pools[] = {SYS_futex,  SYS_sched_getaffinity, SYS_sched_setaffinity,
+                               SYS_getcpu, SYS_clock_gettime,     SYS_exit_group};
+static const size_t any_call_of_pools = 0, no_call = COUNT_OF(of_pools) - 1;
+
+/* From now on any system call but those from the given one on is the end, in all threads.  Other architectures' numbers
+ * need no thought: nobody here wants to get around the filter. */
+static bool forbid_system_calls(size_t first_allowed)
 {
-    struct sock_filter steps[] = {
+    struct sock_filter steps[2 * COUNT_OF(of_pools) + 2] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
-    const struct sock_fprog program = {COUNT_OF(steps), steps};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+    unsigned short count = 1;
+    for (size_t i = first_allowed; i < COUNT_OF(of_pools); i++) {
+        steps[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)of_pools[i], 0, 1);
+        steps[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    }
+    steps[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+    const struct sock_fprog program = {count, steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
 }
 
-/* Calls the function in a child process that may make no system call; how the child ended, as waitpid tells. */
-static int ends_confined(confined_fn *run, void *argument)
+/* Calls the functions in a child process, the second one with no system call but those allowed; how the child ended,
+ * as waitpid tells. */
+static int ends_after(confined_fn *prepare, confined_fn *run, void *argument, size_t first_allowed)
 {
     const pid_t child = fork();
     cr_assert_geq(child, 0, "fork: %s", strerror(errno));
     if (child == 0) {
-        if (!forbid_system_calls())
+        prepare(argument);
+        if (!forbid_system_calls(first_allowed))
             _exit(CANNOT);
         run(argument);
         syscall(SYS_exit_group, 0);
@@ -55,6 +68,16 @@ static int ends_confined(confined_fn *run, void *argument)
     if (WIFEXITED(ending) && WEXITSTATUS(ending) == CANNOT)
         cr_skip_test("this system lets no process install a seccomp filter");
     return ending;
+}
+
+static void do_nothing(void *unused)
+{
+    (void)unused;
+}
+
+static int ends_confined(confined_fn *run, void *argument)
+{
+    return ends_after(do_nothing, run, argument, no_call);
 }
 
 static bool was_killed(int ending)
@@ -87,11 +110,6 @@ static void write_text(void *unused)
     (void)ignored;
 }
 
-static void do_nothing(void *unused)
-{
-    (void)unused;
-}
-
 /* Otherwise the tests below could not fail. */
 Test(hardened, the_filter_kills)
 {
@@ -99,7 +117,9 @@ Test(hardened, the_filter_kills)
     void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(page, MAP_FAILED);
     for (size_t i = 0; i < COUNT_OF(offences); i++)
-        cr_assert(was_killed(ends_confined(offences[i], page)), "%zu", i);
+        cr_assert(was_killed(ends_confined(offences[i], page)) &&
+                      was_killed(ends_after(do_nothing, offences[i], page, any_call_of_pools)),
+                  "%zu", i);
     cr_assert_eq(ends_confined(do_nothing, NULL), 0);
 }
 
@@ -162,6 +182,148 @@ ParameterizedTest(conv2d_isa *isa, hardened, no_system_call_in_a_run)
     }
     cr_assert_gt(cases, 0);
     cr_log_info("%s: %zu cases, %zu of them in parts", conv2d_isa_name(*isa), cases, parted);
+}
+
+/* Two layers, or a layer and a pooling, and how they are run. */
+typedef struct confined_chain {
+    conv2d_chain chain;
+    conv2d_chain_args args;
+    conv2d_pool *pool;
+    size_t parts, threads; /* 0 threads: parts, one after the other */
+    size_t out_floats;
+    const float *expected;
+} confined_chain;
+
+/* Threads are started, and have had a job, before the filter is there, which then is one for them, too. */
+static void start_pool(void *argument)
+{
+    confined_chain *c = argument;
+    c->pool = c->threads ? conv2d_pool_create(c->threads, NULL) : NULL;
+    if (c->threads && (!c->pool || conv2d_chain_run_pool(c->pool, &c->chain, &c->args) != CONV2D_OK))
+        _exit(EXIT_FAILURE);
+}
+
+static void run_chain(void *argument)
+{
+    confined_chain *c = argument;
+    enum { JOBS = 20 };
+    for (size_t job = 0; job < (c->pool ? JOBS : 1); job++) {
+        memset(c->args.out, 0xff, c->out_floats * sizeof(float));
+        conv2d_status status = c->pool ? conv2d_chain_run_pool(c->pool, &c->chain, &c->args) : CONV2D_OK;
+        for (size_t part = 0; !c->pool && part < c->parts && status == CONV2D_OK; part++)
+            status = conv2d_chain_run_part(&c->chain, &c->args, part, c->parts);
+        if (status != CONV2D_OK || memcmp(c->args.out, c->expected, c->out_floats * sizeof(float)) != 0)
+            syscall(SYS_exit_group, EXIT_FAILURE);
+    }
+}
+
+static float *new_floats(size_t count, uint64_t seed)
+{
+    float *const data = malloc((count + 1) * sizeof *data);
+    cr_assert_not_null(data);
+    fill_floats(data, count, FILL_UNIFORM, seed);
+    return data;
+}
+
+/* Plans and packs, and runs it once without a filter. */
+static confined_chain make_chain(const conv2d_desc *first, const conv2d_desc *second, size_t most_parts)
+{
+    confined_chain c = {.parts = 1};
+    const conv2d_status status =
+        second ? conv2d_chain_init(&c.chain, first, second, NULL) : conv2d_chain_init_max_pool(&c.chain, first, NULL);
+    cr_assert_eq(status, CONV2D_OK);
+    for (size_t i = 0; i < (second ? 2 : 1); i++) {
+        const conv2d_plan *const plan = conv2d_chain_stage(&c.chain, i);
+        float *const packed = new_floats(conv2d_packed_size(plan), 0);
+        float *const weights = new_floats(weights_extent(i ? second : first), 1 + i);
+        cr_assert_eq(conv2d_pack_weights(plan, weights, NULL, packed), CONV2D_OK);
+        c.args.packed[i] = packed;
+        free(weights);
+    }
+    c.out_floats = second ? out_extent(second) : out_extent(first) / 4;
+    c.args.in = new_floats(in_extent(first), 4);
+    c.args.workspace = new_floats(conv2d_chain_workspace_size(&c.chain, most_parts), 5);
+    c.args.out = new_floats(c.out_floats, 6);
+    cr_assert_eq(conv2d_chain_run(&c.chain, &c.args), CONV2D_OK);
+    c.expected = c.args.out;
+    c.args.out = new_floats(c.out_floats, 7);
+    return c;
+}
+
+static void check_chain(confined_chain *c, size_t first_allowed)
+{
+    const int ending = ends_after(start_pool, run_chain, c, first_allowed);
+    cr_assert_eq(ending, 0, "%s: %zu parts, %zu threads", was_killed(ending) ? "a system call" : "wrong", c->parts,
+                 c->threads);
+}
+
+/* Chains make no system call either; the threads of a pool, which runs steps of small images and bands of large ones,
+ * only those that wait. */
+Test(hardened, chains_and_pools)
+{
+    enum { PARTS = 3, THREADS = 3 };
+    static const size_t heights[] = {12, 400};
+    for (size_t i = 0; i < COUNT_OF(heights); i++)
+        for (size_t pools = 0; pools < 2; pools++) {
+            conv2d_desc first = simple_desc(3, heights[i], 200, 24, 3, 3);
+            first.pad_top = first.pad_bottom = first.pad_left = first.pad_right = 1;
+            first.activation = CONV2D_SILU;
+            conv2d_desc second = first;
+            second.in_channels = second.groups = 24;
+            confined_chain c = make_chain(&first, pools ? NULL : &second, PARTS);
+            check_chain(&c, no_call);
+            c.parts = PARTS;
+            check_chain(&c, no_call);
+            c.threads = THREADS;
+            check_chain(&c, any_call_of_pools);
+        }
+}
+
+typedef struct pooled_run {
+    conv2d_pool *pool;
+    conv2d_plan plan;
+    conv2d_args args;
+    size_t threads, out_floats;
+    const float *expected;
+} pooled_run;
+
+static void start_plans_pool(void *argument)
+{
+    pooled_run *r = argument;
+    r->pool = conv2d_pool_create(r->threads, NULL);
+    if (!r->pool || conv2d_run_pool(r->pool, &r->plan, &r->args) != CONV2D_OK)
+        _exit(EXIT_FAILURE);
+    memset(r->args.out, 0xff, r->out_floats * sizeof(float));
+}
+
+static void run_plan(void *argument)
+{
+    pooled_run *r = argument;
+    if (conv2d_run_pool(r->pool, &r->plan, &r->args) != CONV2D_OK ||
+        memcmp(r->args.out, r->expected, r->out_floats * sizeof(float)) != 0)
+        syscall(SYS_exit_group, EXIT_FAILURE);
+}
+
+/* One plan on a pool. */
+Test(hardened, plan_on_a_pool)
+{
+    enum { THREADS = 3 };
+    const conv2d_desc d = simple_desc(16, 90, 90, 32, 3, 3);
+    pooled_run r = {.threads = THREADS, .out_floats = out_extent(&d)};
+    cr_assert_eq(conv2d_plan_init(&r.plan, &d, NULL), CONV2D_OK);
+    cr_assert_gt(conv2d_useful_parts(&r.plan), 1);
+    float *const packed = new_floats(conv2d_packed_size(&r.plan), 0), *const expected = new_floats(r.out_floats, 1);
+    float *const weights = new_floats(weights_extent(&d), 2);
+    cr_assert_eq(conv2d_pack_weights(&r.plan, weights, NULL, packed), CONV2D_OK);
+    r.args = (conv2d_args){.in = new_floats(in_extent(&d), 3),
+                           .packed = packed,
+                           .out = expected,
+                           .workspace = new_floats(conv2d_workspace_size(&r.plan, THREADS), 4)};
+    cr_assert_eq(conv2d_run(&r.plan, &r.args), CONV2D_OK);
+    r.expected = expected;
+    r.args.out = new_floats(r.out_floats, 5);
+    const int ending = ends_after(start_plans_pool, run_plan, &r, any_call_of_pools);
+    cr_assert_eq(ending, 0, "%s", was_killed(ending) ? "a system call" : "wrong");
 }
 
 enum { CHANNELS = 5, ROWS = 9, COLUMNS = 21, FILTERS = 6, TAPS = 3 };

@@ -16,8 +16,8 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from table import MUTANTS  # noqa: E402
 
-ALL_TESTS = ['api', 'plan', 'variants', 'bounds', 'random', 'contract', 'properties', 'pool', 'workspace', 'modes',
-             'large', 'tune', 'records', 'select', 'chain', 'chain_api', 'activations', 'kernels']
+ALL_TESTS = ['api', 'plan', 'variants', 'bounds', 'random', 'contract', 'properties', 'pool', 'pool_order',
+             'workspace', 'modes', 'large', 'tune', 'records', 'select', 'chain', 'chain_api', 'activations', 'kernels']
 BUILD_SECONDS, TEST_SECONDS = 3000, 300
 
 
@@ -82,13 +82,15 @@ def main():
     parser.add_argument('source', type=Path)
     parser.add_argument('--scratch', type=Path, help='where to build (default: build-mutants in the sources)')
     parser.add_argument('--only', default='', help='defects whose name or file has this text')
-    parser.add_argument('--list', action='store_true', help='print the table')
+    parser.add_argument('--list', action='store_true', help='print the table; fails if it does not fit the sources')
     options = parser.parse_args()
     chosen = [mutant for mutant in MUTANTS if options.only in mutant[0] or options.only in mutant[1]]
-    if options.list:
-        print('\n'.join(f'{file}: {name}' for name, file, *_ in chosen))
-        return 0
     source = options.source.resolve()
+    if options.list:
+        stale = [name for name, file, before, *_ in chosen if (source / file).read_text().count(before) != 1]
+        for name, file, *_ in chosen:
+            print(f'{file}: {name}{" IS OUT OF DATE" if name in stale else ""}')
+        return 1 if stale else 0
     tree = Tree(source, (options.scratch or source / 'build-mutants').resolve())
     for file in {mutant[1] for mutant in MUTANTS}:
         tree.restore(file)
