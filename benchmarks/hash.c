@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "progress.h"
 #include "values.h"
 #include "workload.h"
 
@@ -119,6 +120,7 @@ static bool make_case(hash_case *c, const problem *p)
     workload_plan(&c->load, p, 0);
     char message[200];
     if (!workload_fits(&c->load, message, sizeof message) || !workload_make(&c->load, p)) {
+        progress_clear();
         fprintf(stderr, "convbench: %s: there is no memory for its tensors\n", c->name);
         return false;
     }
@@ -160,8 +162,10 @@ static bool hash_way(const hash_case *c, const conv2d_options *wanted, size_t pa
         status = run_parts(c, &plan, packed, workspace, parts);
     free(packed);
     free(workspace);
-    if (status != CONV2D_OK)
+    if (status != CONV2D_OK) {
+        progress_clear();
         fprintf(stderr, "convbench: %s: %s\n", c->name, conv2d_status_string(status));
+    }
     *hash = hash_logical(&c->out, c->load.out);
     return status == CONV2D_OK;
 }
@@ -183,8 +187,10 @@ static void hash_problem(hash_session *s, const problem *p, uint64_t *agreed)
                                            .records = o->records.records,
                                            .record_count = o->records.count};
             uint64_t hash;
+            progress_show(c.name);
             s->failed |= !hash_way(&c, &wanted, o->threads[t], &hash);
             if (*agreed && hash != *agreed) {
+                progress_clear();
                 fprintf(stderr, "convbench: %s: %s, %zu parts: other bits than before\n", c.name,
                         conv2d_isa_name(o->isas[i]), o->threads[t]);
                 s->failed = true;
@@ -193,6 +199,7 @@ static void hash_problem(hash_session *s, const problem *p, uint64_t *agreed)
             hash_sum *const sum = &s->sums[i][layout][t];
             sum->hash = mix(sum->hash, hash);
             sum->problems++;
+            progress_step();
         }
     workload_free(&c.load);
 }
@@ -221,6 +228,7 @@ int hash_run(options *o)
     hash_session s = {.asked = o};
     if (!options_drop_missing_isas(o))
         return EXIT_WRONG_ARGUMENT;
+    progress_begin(o->problems.count * o->isa_count * o->thread_count);
     /* Layouts repeat each problem: those of one all have the same bits. */
     const size_t repeats = o->layout_count ? o->layout_count : 1;
     for (size_t i = 0; i < o->problems.count; i += repeats) {
@@ -228,6 +236,7 @@ int hash_run(options *o)
         for (size_t j = 0; j < repeats; j++)
             hash_problem(&s, &o->problems.problems[i + j], &agreed);
     }
+    progress_clear();
     print_sums(&s);
     return s.failed ? EXIT_WRONG_RESULT : EXIT_SUCCESS;
 }

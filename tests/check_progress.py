@@ -125,7 +125,8 @@ def check_others(convbench):
 
 def check_looks(convbench):
     """Closer looks draw it too, and leave nothing of it."""
-    looks = {'--counters': 2, '--topdown': 2, '--phases': 2, '--repeatability': 40, '--calls=50': 2, '--overhead': 5}
+    looks = {'--counters': 2, '--topdown': 2, '--phases': 2, '--repeatability': 40, '--calls=50': 2, '--overhead': 5,
+             '--hash': 2}
     if subprocess.run([convbench, '--isa-ab', '--time', '0.001', PROBLEMS[0]], capture_output=True,
                       check=False).returncode == 0:
         looks['--isa-ab'] = 2
