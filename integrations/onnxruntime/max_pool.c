@@ -11,7 +11,7 @@
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-enum { LANES = 8 };
+enum { LANES = 8, ROWS = 8 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
 
@@ -32,7 +32,8 @@ typedef struct max_pool {
 typedef struct pooling {
     const window *window;
     const float *in;
-    float *out, *columns; /* of each part two rows: maxima over the kernel's rows, between padding; then over all */
+    float *out,
+        *columns; /* of each part: rows of maxima over the kernel's rows, between padding; one of those over all */
     size_t planes, in_size[2], out_size[2], columns_pitch;
 } pooling;
 
@@ -145,37 +146,51 @@ static ALWAYS_INLINE void pick(const float *restrict columns, size_t stride, flo
         out[x] = columns[x * stride];
 }
 
-/* Every column's window is pooled, also those between strides: in whole vectors that is faster. */
-static ALWAYS_INLINE void pool_planes(const pooling *p, float *columns, size_t begin, size_t end)
+/* The maxima over the rows of an output row's windows. */
+static ALWAYS_INLINE void pool_down(const pooling *p, size_t row, float *columns)
 {
     const window *w = p->window;
-    const size_t height = p->in_size[0], width = p->in_size[1], stride = w->stride[1];
-    const size_t windows = (p->out_size[1] - 1) * stride + 1;
-    float *pooled = columns + p->columns_pitch;
-    for (size_t x = 0; x < p->columns_pitch; x++)
+    const size_t height = p->in_size[0], width = p->in_size[1];
+    const size_t plane = row / p->out_size[0], y = row % p->out_size[0] * w->stride[0];
+    const size_t first = y > w->begin[0] ? y - w->begin[0] : 0, beyond = y + w->kernel[0] - w->begin[0];
+    const size_t last = beyond < height ? beyond : height;
+    pool_apart(p->in + (plane * height + first) * width, width, last - first, columns + w->begin[1], width);
+}
+
+/* The maxima of these, for windows between strides, too: in whole vectors that is faster. */
+static ALWAYS_INLINE void pool_across(const pooling *p, const float *columns, float *pooled, float *out)
+{
+    const size_t stride = p->window->stride[1], kernel = p->window->kernel[1];
+    pool_apart(columns, 1, kernel, stride == 1 ? out : pooled, (p->out_size[1] - 1) * stride + 1);
+    if (stride == 2)
+        pick(pooled, 2, out, p->out_size[1]);
+    else if (stride > 1)
+        pick(pooled, stride, out, p->out_size[1]);
+}
+
+/* Several rows down before the first one goes across: a load that straddles two stores waits until both are done. */
+static ALWAYS_INLINE void pool_rows(const pooling *p, float *columns, size_t begin, size_t end)
+{
+    const size_t pitch = p->columns_pitch;
+    for (size_t x = 0; x < ROWS * pitch; x++)
         columns[x] = -INFINITY;
-    for (size_t row = begin; row < end; row++) {
-        const size_t plane = row / p->out_size[0], y = row % p->out_size[0] * w->stride[0];
-        const size_t first = y > w->begin[0] ? y - w->begin[0] : 0, beyond = y + w->kernel[0] - w->begin[0];
-        const size_t last = beyond < height ? beyond : height;
-        float *out = p->out + row * p->out_size[1];
-        pool_apart(p->in + (plane * height + first) * width, width, last - first, columns + w->begin[1], width);
-        pool_apart(columns, 1, w->kernel[1], stride == 1 ? out : pooled, windows);
-        if (stride == 2)
-            pick(pooled, 2, out, p->out_size[1]);
-        else if (stride > 1)
-            pick(pooled, stride, out, p->out_size[1]);
+    for (size_t row = begin; row < end; row += ROWS) {
+        const size_t count = end - row < ROWS ? end - row : ROWS;
+        for (size_t i = 0; i < count; i++)
+            pool_down(p, row + i, columns + i * pitch);
+        for (size_t i = 0; i < count; i++)
+            pool_across(p, columns + i * pitch, columns + ROWS * pitch, p->out + (row + i) * p->out_size[1]);
     }
 }
 
 static void pool_baseline(const pooling *p, float *columns, size_t begin, size_t end)
 {
-    pool_planes(p, columns, begin, end);
+    pool_rows(p, columns, begin, end);
 }
 
 __attribute__((target("avx2"))) static void pool_avx2(const pooling *p, float *columns, size_t begin, size_t end)
 {
-    pool_planes(p, columns, begin, end);
+    pool_rows(p, columns, begin, end);
 }
 
 static void pool_part(void *data, size_t part, size_t parts)
@@ -184,7 +199,7 @@ static void pool_part(void *data, size_t part, size_t parts)
     const size_t rows = p->planes * p->out_size[0];
     const size_t begin = rows / parts * part + rows % parts * part / parts;
     const size_t end = rows / parts * (part + 1) + rows % parts * (part + 1) / parts;
-    float *columns = p->columns + 2 * part * p->columns_pitch;
+    float *columns = p->columns + (ROWS + 1) * part * p->columns_pitch;
     (conv2d_cpu_isa() >= CONV2D_ISA_AVX2 ? pool_avx2 : pool_baseline)(p, columns, begin, end);
 }
 
@@ -257,7 +272,7 @@ static ort_status *compute(ort_compute *self, void *state, ort_context *context)
     const size_t reached = (p.out_size[1] - 1) * m->window.stride[1] + m->window.kernel[1];
     const size_t padded = p.in_size[1] + m->window.begin[1];
     p.columns_pitch = ((reached > padded ? reached : padded) + LINE) / LINE * LINE;
-    team_buffer buffer = team_take(m->team, 2 * parts * p.columns_pitch);
+    team_buffer buffer = team_take(m->team, (ROWS + 1) * parts * p.columns_pitch);
     p.columns = buffer.memory;
     status = p.columns ? team_run(m->api, context, pool_part, &p, parts) : fail(m, "conv2d, MaxPool: out of memory");
     team_give(m->team, buffer);
