@@ -151,6 +151,26 @@ static void run_in_parts(const shared *s)
     free(workspace);
 }
 
+static void *help(void *share)
+{
+    conv2d_run_share(share);
+    return NULL;
+}
+
+/* The parts of one run, which threads take until none is left; more parts than threads. */
+static void run_as_share(const shared *s)
+{
+    enum { PARTS = 2 * THREADS + 3 };
+    float *const out = filled(s->out_floats, 9), *const workspace = filled(conv2d_workspace_size(&s->plan, PARTS), 7);
+    const conv2d_args args = {.in = s->in, .packed = s->packed, .out = out, .workspace = workspace};
+    conv2d_share share = {.plan = &s->plan, .args = &args, .parts = PARTS};
+    in_threads(help, &share);
+    INSIST(share.status == CONV2D_OK);
+    compare(s, out);
+    free(out);
+    free(workspace);
+}
+
 /* Jobs one after the other, some of them after the workers fell asleep. */
 static void run_in_pool(const shared *s, conv2d_pool *pool)
 {
@@ -187,6 +207,7 @@ int main(void)
             continue;
         in_threads(run_plan, &s);
         run_in_parts(&s);
+        run_as_share(&s);
         run_in_pool(&s, pool);
         shared_free(&s);
         tried++;
