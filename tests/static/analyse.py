@@ -3,9 +3,9 @@
 """What clang-tidy (the checks in .clang-tidy), cppcheck and gcc -fanalyzer find in the C files of a build directory.
 
 usage: analyse.py BUILD_DIR [--all]
-Fails if there is something that is not in accepted.py, with a reason, or if that has something that is not found any
-more.  Tools that are missing, or of another version than those findings are of, are skipped aloud.  --all prints what
-is accepted, too."""
+Fails if there is something that is not in accepted.py, with a reason; says what of that is not found any more.  Tools
+that are missing, or of another version than those findings are of, are skipped aloud.  --all prints what is accepted,
+too."""
 import argparse
 import json
 import os
@@ -128,7 +128,6 @@ def main():
         known = accepted[0] in tools and (accepted[1] in compiled or accepted[1].endswith('.h'))
         if known and not any(fits(accepted, key) for key in found):
             print(f'accepted.py has what is not found any more: {accepted[:4]}')
-            bad += 1
     print(f'{len(build.flags)} files, {", ".join(tools)}: {len(found)} findings, '
           f'{sum(any(fits(a, key) for a in ACCEPTED) for key in found)} accepted; {bad} complaints')
     return 1 if bad else 0
