@@ -81,7 +81,8 @@ ACCEPTED = [
     ('gcc', 'benchmarks/stored.c', 'analyzer-malloc-leak', 's->parts = malloc', KEPT),
 
     ('gcc', 'integrations/onnxruntime/program.c', 'analyzer-malloc-leak', 's->owned = true', KEPT),
-    ('cppcheck', 'integrations/onnxruntime/arena.c', 'invalidPointerCast', '(char *)a->blocks', 'memory without a type'),
+    ('cppcheck', 'integrations/onnxruntime/arena.c', 'invalidPointerCast', '(char *)a->blocks',
+     'memory without a type'),
 
     # Names that the linker asks for.
     ('clang-tidy', 'benchmarks/allocations.c', 'bugprone-reserved-identifier', '__wrap_', 'what --wrap looks for'),
