@@ -120,11 +120,22 @@ bool file_can_write(const char *path)
     return (file && finish(&t, file, false)) || complain(path, "written", strerror(errno));
 }
 
+bool file_finish_output(void)
+{
+    static bool said;
+    /* What failed earlier has left no reason behind. */
+    const char *const why = fflush(stdout) != 0 ? strerror(errno) : ferror(stdout) ? "not all of it" : NULL;
+    if (why && !said)
+        complain("standard output", "written", why);
+    said = said || why;
+    return !said;
+}
+
 bool file_write(const char *path, void (*add)(FILE *file, const void *context), const void *context)
 {
     if (is_standard(path)) {
         add(stdout, context);
-        return (fflush(stdout) == 0 && !ferror(stdout)) || complain("standard output", "written", strerror(errno));
+        return file_finish_output();
     }
     target t;
     FILE *const file = find_target(path, &t) ? open_target(&t) : NULL;

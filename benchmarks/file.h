@@ -20,6 +20,9 @@ char *file_read(const char *path, size_t most, size_t *length);
  */
 bool file_write(const char *path, void (*add)(FILE *file, const void *context), const void *context);
 
+/* Whether all that went to standard output has arrived; false if not: then that has been said, once, on stderr. */
+bool file_finish_output(void);
+
 /* Whether file_write will be able to, to know before an hour of measuring; false as above. */
 bool file_can_write(const char *path);
 

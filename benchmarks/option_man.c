@@ -64,18 +64,20 @@ static void put_options(void)
     }
 }
 
-/* What convbench diff says of itself. */
-static void put_diff(void)
+/* What convbench diff says of itself; false without memory for it. */
+static bool put_diff(void)
 {
     char *text = NULL;
     size_t size;
     FILE *const file = open_memstream(&text, &size);
     if (!file)
-        return;
+        return false;
     diff_print_help(file);
-    if (fclose(file) == 0)
+    const bool good = fclose(file) == 0 && text;
+    if (good)
         put_lines(text);
     free(text);
+    return good;
 }
 
 int man_run(options *asked)
@@ -99,7 +101,7 @@ int man_run(options *asked)
     put_lines(help_columns);
     put_options();
     put_section("comparing results");
-    put_diff();
+    const bool whole = put_diff();
     put_section("examples");
     put_lines(help_examples);
     put_section("exit status");
@@ -110,5 +112,5 @@ int man_run(options *asked)
     fputs(".TP\n.B CONV2D_VERBOSE\n", stdout);
     put_text(
         "If neither empty nor 0, the library writes a line to standard error for each plan and each part of a run.\n");
-    return EXIT_SUCCESS;
+    return whole ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -118,7 +118,6 @@ static bool launch(peer *p, size_t threads, conv2d_isa isa)
         return false;
     }
     setpgid(p->process, p->process);
-    signal(SIGPIPE, SIG_IGN); /* writing to a dead one fails, and that is enough */
     return true;
 }
 

@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""convbench without memory, disk or reader: each allocation of each command is refused in turn; every file that it
+writes meets a full disk, a full file system quota and a closed pipe.
+usage: check_convbench.py CONVBENCH PRELOAD [--all]
+Without --all a few allocations of each command are tried."""
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+TIMED = ['--time', '0.001', '4x6x6', '3x3', 'p1']
+LOG = 'onednn_verbose,exec,cpu,convolution,jit:avx512_core,forward_inference,src_f32 wei_f32 dst_f32,,' \
+      'alg:convolution_direct,mb1_ic4oc4_ih6oh6kh3sh1dh0ph1_iw6ow6kw3sw1dw0pw1,0.1\n'
+COMMANDS = {
+    'table': ['--summary', '--threads', '1,2', *TIMED],
+    'json': ['--json', '{}/out', *TIMED],
+    'html': ['--html', '{}/out', *TIMED],
+    'svg': ['--svg', '{}/out', *TIMED],
+    'csv': ['--calls', '9', '--csv', '{}/out', '4x6x6', '3x3'],
+    'calls': ['--calls', '9', '--json', '{}/out', '4x6x6', '3x3'],
+    'records': ['--tune', '--records', '{}/out', *TIMED],
+    'records in C': ['--tune', '--records', '{}/out.h', *TIMED],
+    'explain': ['--explain', '4x6x6', '3x3'],
+    'hash': ['--hash', '--threads', '1,3', '--layout', 'nchw,nhwc', '4x6x6', '3x3'],
+    'chains': ['--chains', '4x6x6 3x3 + max2', '--time', '0.001'],
+    'phases': ['--phases', *TIMED],
+    'log': ['--verify', '--verbose-log', '{}/log'],
+    'file': ['--verify', '--file', '{}/problems'],
+    'diff': ['diff', '{}/old.json', '{}/old.json'],
+    'manual': ['--man'],
+}
+WRITERS = ['json', 'html', 'svg', 'csv', 'calls', 'records']
+SAMPLE = 4
+failures = []
+
+
+def expect(condition, text):
+    if not condition:
+        failures.append(text)
+
+
+class Command:
+    """One command of convbench, in folders of its own."""
+
+    def __init__(self, convbench, preload):
+        self.convbench, self.preload = convbench, preload
+        self.files = {'problems': '4x6x6 3x3\n# none\n2x5x5 1x1 relu\n', 'log': LOG}
+        with tempfile.TemporaryDirectory() as folder:
+            self.run('json', folder)
+            self.files['old.json'] = Path(folder, 'out').read_text()
+
+    def run(self, name, folder, number=None, target=None, limit=None, **streams):
+        """The finished process, and the numbers of allocations and of what was held at the end, if it came to that."""
+        for file, text in self.files.items():
+            Path(folder, file).write_text(text)
+        words = [word.replace('{}/out', target or '{}/out').replace('{}', folder) for word in COMMANDS[name]]
+        report = Path(folder, 'report')
+        environment = dict(os.environ, CONV2D_VERBOSE='')
+        if number is not None:
+            environment |= {'LD_PRELOAD': self.preload, 'FAULT_NUMBER': str(number), 'FAULT_REPORT': str(report)}
+            environment.pop('MALLOC_PERTURB_', None)
+        streams = {'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE} | streams
+
+        def limit_files():
+            if limit is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        done = subprocess.run([self.convbench, *words], env=environment, timeout=120, check=False,
+                              preexec_fn=limit_files if limit is not None else None, **streams)
+        numbers = [int(word) for word in report.read_text().split()] if report.exists() else None
+        return done, numbers
+
+    def left(self, folder):
+        """What is in the folder that was not there before."""
+        return sorted(path.name for path in Path(folder).iterdir() if path.name not in [*self.files, 'report'])
+
+
+def check_refused(command, name, number):
+    """A refused allocation is said, or did not matter; nothing half written stays."""
+    with tempfile.TemporaryDirectory() as folder:
+        done, numbers = command.run(name, folder, number)
+        what = f'{name}, allocation {number}'
+        expect(done.returncode in (0, 1, 2), f'{what}: exit code {done.returncode}: {done.stderr[-300:]}')
+        expect(done.returncode == 0 or done.stderr.strip(), f'{what}: fails without a word')
+        expect(numbers is not None, f'{what}: it did not end in order')
+        left = command.left(folder)
+        expect(not [file for file in left if file.endswith('.tmp')], f'{what}: {left} are left')
+        if done.returncode == 0 and name in WRITERS:
+            expect(left == ['out'], f'{what}: success without a report')
+        return numbers[1] if numbers else 0
+
+
+def check_allocations(command, pool, everything):
+    """The number of allocations refused."""
+    total = 0
+    for name in COMMANDS:
+        with tempfile.TemporaryDirectory() as folder:
+            done, numbers = command.run(name, folder, 0)
+        expect(done.returncode == 0 and numbers, f'{name}: {done}')
+        if not numbers:
+            continue
+        count, usual = numbers
+        step = 1 if everything else max(1, count // SAMPLE)
+        tried = range(1, count + 1, step)
+        held = list(pool.map(lambda number, name=name: check_refused(command, name, number), tried))
+        worst = max(held, default=0)
+        expect(worst <= usual, f'{name}: {worst} pieces of memory are held at the end, without a fault {usual}')
+        total += len(tried)
+        print(f'{name}: {len(tried)} of {count} allocations refused', flush=True)
+    return total
+
+
+def check_broken(command, name, what, **how):
+    """A report that cannot be written: said, no success, nothing left."""
+    with tempfile.TemporaryDirectory() as folder:
+        done, _ = command.run(name, folder, **how)
+        expect(done.returncode == 1, f'{name}, {what}: exit code {done.returncode}')
+        expect(how.get('stderr') or b'cannot be written' in done.stderr, f'{name}, {what}: {done.stderr[-300:]}')
+        expect(command.left(folder) == [], f'{name}, {what}: {command.left(folder)} are left')
+
+
+def check_disks_and_pipes(command):
+    """The number of ways that were tried."""
+    ways = 0
+    for name in WRITERS:
+        check_broken(command, name, 'full device', target='/dev/full')
+        check_broken(command, name, 'size limit', limit=16)
+        reader, writer = os.pipe()
+        os.close(reader)
+        with os.fdopen(writer, 'w') as broken:
+            check_broken(command, name, 'closed pipe', target='-', stdout=broken)
+        ways += 3
+    with open('/dev/full', 'w', encoding='ascii') as full:
+        for name in COMMANDS:
+            if name in WRITERS or name == 'records in C':
+                continue
+            check_broken(command, name, 'full standard output', stdout=full)
+            ways += 1
+    return ways
+
+
+def main():
+    command = Command(sys.argv[1], sys.argv[2])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        refused = check_allocations(command, pool, '--all' in sys.argv)
+    ways = check_disks_and_pipes(command)
+    print('\n'.join(failures))
+    print(f'{refused} allocations of {len(COMMANDS)} commands refused, {ways} reports on full disks and closed pipes; '
+          f'{len(failures)} failures')
+    return 1 if failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
