@@ -31,6 +31,8 @@ void store_name(const isa_row *isa, const char *layout, char *name, size_t size)
 typedef void vector_name(int index, const void *context, char *name, size_t size);
 void emit_activation(writer *w, const isa_row *isa, const char *source, int count, vector_name *name,
                      const void *context);
+/* Of these CONV2D_CLAMP only. */
+void emit_clamp(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context);
 
 /* A file with the function that applies the curved activations, those of activation.h, to outputs in place. */
 void emit_activate(writer *w, const isa_row *isa, const char *file);

