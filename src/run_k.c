@@ -4,7 +4,7 @@
  * column tiles, block of input channels, column tile.  Tiles read the input in place: taps outside it are skipped, so
  * nothing needs to be padded or copied.  A strip's sums stay in a buffer in L1 until its neighbouring output columns
  * (over rows, where rows follow each other) are stored in whole vectors; whole vectors of NHWC channels to which
- * nothing more is to be done go to the output at once.
+ * nothing more is to be done than clamp them go to the output at once.
  */
 #include <stdint.h>
 #include <string.h>
