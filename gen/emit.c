@@ -104,8 +104,7 @@ void emit_tile(writer *w, const spec *s)
 }
 
 /* max(limit, x) and min(limit, x) return x when x is NaN or both are zeros: the operand order is the contract. */
-void emit_clamp(writer *w, const isa_row *isa, const char *source, int count, vector_name *name,
-                       const void *context)
+void emit_clamp(writer *w, const isa_row *isa, const char *source, int count, vector_name *name, const void *context)
 {
     char x[16];
     block_begin(w, "if (%s->activation == CONV2D_CLAMP)", source);
