@@ -84,8 +84,18 @@ def main():
         check_columns(directory / 'columns.csv')
         done = run(library, ['true'], CONV2D_TRACE_FILE=str(directory / 'nothing'))
         expect(done.returncode == 0 and done.stderr == '' and not (directory / 'nothing').exists(), f'{done}')
-        done = run(library, [client], CONV2D_TRACE_FILE='/no/such/folder/file')
-        expect(done.returncode == 0 and done.stdout == 'done\n', f'a file that cannot be written: {done}')
+        for file in ['/no/such/folder/file', '/dev/full']:
+            done = run(library, [client], CONV2D_TRACE_FILE=file)
+            expect(done.returncode == 0 and done.stdout == 'done\n', f'a file that cannot be written: {done}')
+            expect(done.stderr == 'conv2d-trace: the report cannot be written\n', f'{file}: {done.stderr}')
+        log = directory / 'log'
+        log.write_text('earlier\n')
+        done = run(library, ['sh', '-c', 'ulimit -f 0; exec "$0"', client], CONV2D_TRACE_FILE=str(log))
+        expect(done.returncode == 0 and 'cannot be written' in done.stderr, f'a limit of file sizes: {done}')
+        expect(log.read_text() == 'earlier\n', f'half a report: {log.read_text()}')
+        done = run(library, ['sh', '-c', 'exec 9>&1; { "$0" 2>&1 >&9; echo $? >&9; } | true', client],
+                   CONV2D_TRACE_FILE='/dev/stderr')
+        expect(done.stdout == 'done\n0\n', f'a pipe without a reader: {done}')
     print('\n'.join(map(str, failures + [f'{len(failures)} failures'])))
     return 1 if failures else 0
 

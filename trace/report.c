@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 /* Text on its way to a file; numbers are written here, because printf may allocate and lock. */
 typedef struct output {
     int file;
+    bool failed;
     size_t length;
     char text[4096];
 } output;
@@ -18,10 +20,13 @@ static void flush(output *o)
     size_t done = 0;
     while (done < o->length) {
         const ssize_t written = write(o->file, o->text + done, o->length - done);
+        if (written < 0 && errno == EINTR)
+            continue;
         if (written <= 0)
             break;
         done += (size_t)written;
     }
+    o->failed = o->failed || done < o->length;
     o->length = 0;
 }
 
@@ -166,7 +171,7 @@ static void put_csv(output *o, const uint16_t *order, size_t count, uint64_t all
     }
 }
 
-void trace_report(int file, bool as_csv, const char *occasion, uint64_t elapsed)
+bool trace_report(int file, bool as_csv, const char *occasion, uint64_t elapsed)
 {
     static output o;
     static uint16_t order[TRACE_ROWS + 1];
@@ -177,10 +182,11 @@ void trace_report(int file, bool as_csv, const char *occasion, uint64_t elapsed)
         all += trace_rows[order[i]].counts.sum;
     }
     o.file = file;
+    o.failed = false;
     if (as_csv) {
         put_csv(&o, order, count, all);
         flush(&o);
-        return;
+        return !o.failed;
     }
     put_text(&o, "conv2d-trace: process ", 0);
     put_number(&o, (uint64_t)getpid(), 0, 0);
@@ -198,4 +204,5 @@ void trace_report(int file, bool as_csv, const char *occasion, uint64_t elapsed)
     put_plans(&o, order, count, all);
     put_kernels(&o, order, count, all);
     flush(&o);
+    return !o.failed;
 }

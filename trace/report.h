@@ -8,8 +8,9 @@
 
 /*
  * Writes it to a file descriptor: text, or a comma-separated line for each plan.  Safe in a signal handler: it calls
- * nothing of libc but write, and allocates nothing.  Not to be called by two threads at a time.
+ * nothing of libc but write, and allocates nothing.  Not to be called by two threads at a time.  False if not all of it
+ * could be written.
  */
-void trace_report(int file, bool as_csv, const char *occasion, uint64_t elapsed);
+bool trace_report(int file, bool as_csv, const char *occasion, uint64_t elapsed);
 
 #endif

@@ -9,9 +9,11 @@
 #define _GNU_SOURCE /* secure_getenv */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,21 +68,57 @@ static bool expand(const char *from, char to[PATH_SIZE])
     return *from == '\0';
 }
 
-/* Safe in a signal handler.  A report that comes while another is being written is left out. */
-static void write_report(const char *occasion)
+static void complain(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0)
+        return; /* there is nobody left to tell */
+}
+
+/* Half a report is cut off again. */
+static bool append_report(int file, bool as_csv, const char *occasion)
+{
+    struct stat was;
+    const bool plain = fstat(file, &was) == 0 && S_ISREG(was.st_mode);
+    const bool good = trace_report(file, as_csv, occasion, nanoseconds() - started);
+    if (!good && plain && ftruncate(file, was.st_size) != 0)
+        complain("conv2d-trace: the last report in the file is not whole\n");
+    return good;
+}
+
+static void open_and_report(const char *occasion)
 {
     static char expanded[PATH_SIZE];
-    if (__atomic_exchange_n(&reporting, true, __ATOMIC_ACQUIRE))
-        return;
     const size_t length = strlen(path);
     const bool as_csv = length > 4 && strcmp(path + length - 4, ".csv") == 0;
     const int file = !length                  ? STDERR_FILENO
                      : expand(path, expanded) ? open(expanded, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
                                               : -1;
-    if (file >= 0)
-        trace_report(file, as_csv, occasion, nanoseconds() - started);
+    if (file < 0 || !append_report(file, as_csv, occasion))
+        complain("conv2d-trace: the report cannot be written\n");
     if (file > STDERR_FILENO)
         close(file);
+}
+
+/*
+ * Safe in a signal handler.  A report that comes while another is being written is left out.  The program is spared
+ * the signals of failed writes: that a reader has gone, or that files may not be so large.
+ */
+static void write_report(const char *occasion)
+{
+    const struct timespec at_once = {0, 0};
+    sigset_t set, before, pending;
+    if (__atomic_exchange_n(&reporting, true, __ATOMIC_ACQUIRE))
+        return;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    sigaddset(&set, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &set, &before);
+    sigpending(&pending);
+    open_and_report(occasion);
+    if (!sigismember(&pending, SIGPIPE) && !sigismember(&pending, SIGXFSZ))
+        while (sigtimedwait(&set, NULL, &at_once) > 0)
+            continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     __atomic_store_n(&reporting, false, __ATOMIC_RELEASE);
 }
 
@@ -104,12 +142,6 @@ static int find_signal(const char *name)
         if (strcmp(name + (strncmp(name, "SIG", 3) == 0 ? 3 : 0), names[i].name) == 0)
             return names[i].number;
     return (int)strtol(name, NULL, 10);
-}
-
-static void complain(const char *text)
-{
-    if (write(STDERR_FILENO, text, strlen(text)) < 0)
-        return; /* there is nobody left to tell */
 }
 
 __attribute__((constructor)) static void start(void)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """convbench without memory, disk or reader: each allocation of each command is refused in turn; every file that it
 writes meets a full disk, a full file system quota and a closed pipe.
-usage: check_convbench.py CONVBENCH PRELOAD [--all]
-Without --all a few allocations of each command are tried."""
+usage: check_convbench.py CONVBENCH PRELOAD [COUNT]
+COUNT: so many allocations of each command, evenly spread, are refused (usually 4); 0 for all of them."""
 import os
 import resource
 import subprocess
@@ -34,7 +34,7 @@ COMMANDS = {
     'manual': ['--man'],
 }
 WRITERS = ['json', 'html', 'svg', 'csv', 'calls', 'records']
-SAMPLE = 4
+USUAL_COUNT = 4
 failures = []
 
 
@@ -94,7 +94,7 @@ def check_refused(command, name, number):
         return numbers[1] if numbers else 0
 
 
-def check_allocations(command, pool, everything):
+def check_allocations(command, pool, wanted):
     """The number of allocations refused."""
     total = 0
     for name in COMMANDS:
@@ -104,7 +104,7 @@ def check_allocations(command, pool, everything):
         if not numbers:
             continue
         count, usual = numbers
-        step = 1 if everything else max(1, count // SAMPLE)
+        step = max(1, count // wanted) if wanted else 1
         tried = range(1, count + 1, step)
         held = list(pool.map(lambda number, name=name: check_refused(command, name, number), tried))
         worst = max(held, default=0)
@@ -146,7 +146,7 @@ def check_disks_and_pipes(command):
 def main():
     command = Command(sys.argv[1], sys.argv[2])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        refused = check_allocations(command, pool, '--all' in sys.argv)
+        refused = check_allocations(command, pool, int(sys.argv[3]) if len(sys.argv) > 3 else USUAL_COUNT)
     ways = check_disks_and_pipes(command)
     print('\n'.join(failures))
     print(f'{refused} allocations of {len(COMMANDS)} commands refused, {ways} reports on full disks and closed pipes; '
