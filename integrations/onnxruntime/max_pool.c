@@ -188,10 +188,17 @@ static void pool_baseline(const pooling *p, float *columns, size_t begin, size_t
     pool_rows(p, columns, begin, end);
 }
 
+#ifdef __x86_64__
 __attribute__((target("avx2"))) static void pool_avx2(const pooling *p, float *columns, size_t begin, size_t end)
 {
     pool_rows(p, columns, begin, end);
 }
+#else
+static void pool_avx2(const pooling *p, float *columns, size_t begin, size_t end)
+{
+    pool_baseline(p, columns, begin, end);
+}
+#endif
 
 static void pool_part(void *data, size_t part, size_t parts)
 {
