@@ -109,7 +109,7 @@ static void check_samples(const huge *h)
     const size_t samples = affordable < MOST_SAMPLES ? (size_t)affordable : MOST_SAMPLES;
     uint64_t state = h->out_floats;
     for (size_t i = 0; i < samples; i++)
-        check_output(h, random_next(&state) % h->out_floats);
+        check_output(h, (size_t)(random_next(&state) % h->out_floats));
 }
 
 /* Differs if any element does, or two have changed places. */
