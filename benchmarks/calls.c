@@ -113,6 +113,8 @@ int calls_run(options *asked)
     recording all = {.series = calloc(most, sizeof *all.series),
                      .summaries = calloc(most, sizeof *all.summaries),
                      .file = stdout_taken ? stderr : stdout};
+    if (!all.series || !all.summaries)
+        fprintf(stderr, "convbench: no memory for the calls of so many problems\n");
     const counter_host host = counter_host_find();
     counter_set counted = {.count = 0};
     open_counters(&counted, &host, asked, all.file);

@@ -124,7 +124,7 @@ int tune_run(options *asked)
     if (!options_drop_missing_isas(asked))
         return EXIT_WRONG_ARGUMENT;
     tuned_list list = {.rows = calloc(asked->problems.count * asked->isa_count, sizeof *list.rows)};
-    bool good = list.rows != NULL;
+    bool good = list.rows != NULL || complain("--tune", "no memory for so many problems");
     printf("%s; libconv2d %s\n", conv2d_cpu_name(), conv2d_version());
     print_titles();
     progress_begin(asked->problems.count * asked->isa_count);
@@ -141,7 +141,7 @@ int tune_run(options *asked)
         progress_step();
     }
     print_summary(&list);
-    if (asked->records_out)
+    if (asked->records_out && list.rows) /* else a file of before would lose its records */
         good = keep_records(&list, asked->records_out) && good;
     free(list.rows);
     return good ? EXIT_SUCCESS : EXIT_WRONG_RESULT;

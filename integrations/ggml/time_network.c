@@ -162,7 +162,8 @@ static void time_ways(ggml_backend_t cpu, const network *net, int threads, int r
 
 int main(int argc, char **argv)
 {
-    const int threads = argc == 4 ? atoi(argv[2]) : 0, rounds = argc == 4 ? atoi(argv[3]) : 0;
+    const int threads = argc == 4 ? (int)strtol(argv[2], NULL, 10) : 0,
+              rounds = argc == 4 ? (int)strtol(argv[3], NULL, 10) : 0;
     if (threads < 1 || rounds < 1 || rounds > MAX_ROUNDS) {
         fprintf(stderr, "usage: time_network FOLDER_OF_BACKENDS THREADS ROUNDS   (at most %d rounds)\n", MAX_ROUNDS);
         return 2;
