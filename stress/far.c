@@ -5,6 +5,7 @@
  * tensors without gaps).
  */
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -200,8 +201,8 @@ int main(void)
     static conv2d_kernel_info kernels[MOST_KERNELS];
     const size_t count = kernels_here(kernels, MOST_KERNELS);
     size_t runs = 0;
-    if (!huge_is_possible(4 * MANY)) {
-        printf("SKIPPED: this process may not have %zu GiB of addresses\n", 4 * MANY * sizeof(float) >> 30);
+    if (MANY > SIZE_MAX / sizeof(float) / 4 || !huge_is_possible(4 * MANY)) {
+        printf("SKIPPED: this process may not have 32 GiB of addresses\n");
         return SKIPPED;
     }
     float *const numbers = huge_pattern(MOST_FLOATS, 1);
