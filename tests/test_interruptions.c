@@ -138,6 +138,14 @@ static int use_everything(conv2d_pool *inherited)
     return 0;
 }
 
+/* gcc 12's AddressSanitizer lets a child inherit its allocator's locks from threads that are not there. */
+static void skip_where_children_cannot_allocate(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    cr_skip_test("SKIPPED: AddressSanitizer's allocator does not survive the fork of several threads");
+#endif
+}
+
 static void expect_useful_child(conv2d_pool *pool)
 {
     const pid_t child = fork();
@@ -152,6 +160,7 @@ static void expect_useful_child(conv2d_pool *pool)
 
 Test(interruptions, children_run_jobs_by_themselves)
 {
+    skip_where_children_cannot_allocate();
     make_layer();
     conv2d_pool *const pool = conv2d_pool_create(THREADS, NULL);
     cr_assert_not_null(pool);
@@ -198,6 +207,7 @@ static void *keep_busy(void *pool)
 /* Wherever in its job the pool was. */
 Test(interruptions, children_may_be_born_in_the_midst_of_a_job)
 {
+    skip_where_children_cannot_allocate();
     make_layer();
     conv2d_pool *const pool = conv2d_pool_create(THREADS, NULL);
     cr_assert_not_null(pool);
