@@ -153,7 +153,9 @@ static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel,
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     /* Few channels a group keep their promises least (64x64x64 3x3 g32: 42 % of peak instead of 63). */
-    const double small = p->groups > 1 && p->out_channels < 16 ? 1 + 0.8 / (double)p->out_channels : 1;
+    const double small = p->groups == 1 || p->out_channels >= 16 ? 1
+                         : p->out_channels == 1                  ? 1.6
+                                                                 : 1 + 0.8 / (double)p->out_channels;
     if (conv2d_whole_rows(p, kernel))
         return small * w_row_cycles(p, kernel) + w_copy_cycles(p);
     const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);

@@ -48,16 +48,11 @@ static void set_span(const d_run *run, d_span *span, size_t column)
     const problem *p = run->p;
     const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
     const size_t wanted = min_size(p->out_width - column, run->lanes);
-    const ptrdiff_t last = first + (ptrdiff_t)((run->lanes - 1) * p->stride_w + p->kernel_width - 1);
     span->begin = column;
     span->count = 1;
     span->store_mask = (uint32_t)bits(0, (ptrdiff_t)wanted);
     span->inside = bits(-first, (ptrdiff_t)p->in_width - first);
-    span->variant =
-        (first < 0 ? CONV2D_LEFT : 0) | (wanted < run->lanes || last >= (ptrdiff_t)p->in_width ? CONV2D_RIGHT : 0);
-    if (tile_of(run->kernel, 1, 1)->variant[CONV2D_BOTH | CONV2D_HALF] && wanted <= run->lanes / 2 &&
-        (span->variant & CONV2D_RIGHT))
-        span->variant |= CONV2D_HALF;
+    span->variant = d_variant(run->kernel, p, column);
     for (size_t tap = 0; tap < p->kernel_width; tap++) {
         const tap_range lanes = valid_taps(first + (ptrdiff_t)tap, p->stride_w, wanted, p->in_width);
         span->mask[tap] = (uint32_t)bits((ptrdiff_t)lanes.begin, (ptrdiff_t)lanes.end);
@@ -97,17 +92,6 @@ static void find_spans(d_run *run)
         else
             run->spans[run->span_count++] = next;
     }
-}
-
-/* A tile serves that has all variants that are needed. */
-static d_spread spread_rows(const d_run *run)
-{
-    bool has[CONV2D_MAX_TILE_CHANNELS + 1];
-    d_find_rows(run->kernel, run->p, has);
-    for (size_t n = 1; n <= CONV2D_MAX_TILE_CHANNELS; n++)
-        for (size_t i = 0; has[n] && i < run->span_count; i++)
-            has[n] = tile_of(run->kernel, n, 1)->variant[run->spans[i].variant];
-    return d_spread_over(has, run->p->out_height);
 }
 
 static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
@@ -221,6 +205,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .args = args,
         .kernel = plan->kernel,
         .lanes = plan->kernel->lanes,
+        .rows = d_spread_rows(plan->kernel, p),
         .spans = spans,
         .tile = common_tile(p),
     };
@@ -233,7 +218,6 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     run.tile.in_width = (ptrdiff_t)p->in_width;
     if (plan->kernel->kernel_width)
         find_spans(&run);
-    run.rows = spread_rows(&run);
     const size_t chunk = plan->blocking.chunk_channels;
     const size_t chunks =
         p->out_channels == 1 ? divide_up(p->groups, chunk) : p->groups * divide_up(p->out_channels, chunk);

@@ -43,12 +43,28 @@ static inline bool d_rows_stay(const problem *p, size_t rows)
     return p->stride_h == 1 || (reads + fetches) * p->in_width * sizeof(float) <= conv2d_cpu()->l1_bytes;
 }
 
-/* Unrolled tiles of several output rows are made for equal strides; one row does not care. */
-static inline void d_find_rows(const conv2d_kernel *kernel, const problem *p, bool has[CONV2D_MAX_TILE_CHANNELS + 1])
+/* The variant of an unrolled NCHW tile for a vector of outputs from `column` on. */
+static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_t column)
 {
-    for (size_t n = 0; n <= CONV2D_MAX_TILE_CHANNELS; n++)
-        has[n] =
-            has_tile(kernel, n, 1) && (n <= 1 || (p->stride_h == p->stride_w && (kernel->nhwc || d_rows_stay(p, n))));
+    const size_t lanes = kernel->lanes, wanted = min_size(p->out_width - column, lanes);
+    const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
+    const ptrdiff_t last = first + (ptrdiff_t)((lanes - 1) * p->stride_w + p->kernel_width - 1);
+    const bool right = wanted < lanes || last >= (ptrdiff_t)p->in_width;
+    const bool half = right && wanted <= lanes / 2 && tile_of(kernel, 1, 1)->variant[CONV2D_BOTH | CONV2D_HALF];
+    return (first < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0) | (half ? CONV2D_HALF : 0);
+}
+
+/* Unrolled tiles of several output rows are made for equal strides; one row does not care.  Some tiles are there for
+ * rows of one vector only. */
+static inline d_spread d_spread_rows(const conv2d_kernel *kernel, const problem *p)
+{
+    const bool unrolled = !kernel->nhwc && kernel->kernel_width;
+    const int variant = unrolled && p->out_width <= kernel->lanes ? d_variant(kernel, p, 0) : CONV2D_INTERIOR;
+    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
+    for (size_t n = 1; n <= CONV2D_MAX_TILE_CHANNELS; n++)
+        has[n] = has_tile(kernel, n, 1) && tile_of(kernel, n, 1)->variant[variant] &&
+                 (n == 1 || (p->stride_h == p->stride_w && (!unrolled || d_rows_stay(p, n))));
+    return d_spread_over(has, p->out_height);
 }
 
 /* Those of an NHWC kernel. */

@@ -5,13 +5,6 @@
  */
 #include "run_d.h"
 
-static d_spread spread_rows(const conv2d_kernel *kernel, const problem *p)
-{
-    bool has[CONV2D_MAX_TILE_CHANNELS + 1];
-    d_find_rows(kernel, p, has);
-    return d_spread_over(has, p->out_height);
-}
-
 /*
  * Loads wait for an earlier store whose address has the same low 12 bits (Zen 4).  With pixels a multiple of 4096 bytes
  * apart all stores of a tile are like that for its next vectors of channels if the output lies just behind the input in
@@ -142,7 +135,7 @@ d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
         .p = p,
         .args = args,
         .kernel = plan->kernel,
-        .rows = spread_rows(plan->kernel, p),
+        .rows = d_spread_rows(plan->kernel, p),
         .columns = d_spread_columns(plan->kernel, p),
         .lanes = lanes,
         .in_lanes = lanes / p->out_channels * p->in_channels,
