@@ -56,8 +56,12 @@ static inline bool is_grouped(const spec *s)
 bool d_tap_masked(const spec *s, int tap);
 /* Masks, and what stride 2 needs to bring taps in order. */
 void emit_d_order(writer *w, const spec *s);
-/* AVX2: masks that are in registers, for one pass of the loop over channels: beyond the sums there is no room. */
-void emit_d_word_masks(writer *w, const spec *s);
+/* AVX2: which of tile->words masks the sums of a tap; how code names a word; and the loads of those that are kept in
+ * registers, in each pass of the loop over channels, as beyond the sums there is no room. */
+enum { WORD_SIZE = 40 };
+int d_sum_word(const spec *s, int tap);
+const char *d_word(const spec *s, int word, char text[WORD_SIZE]);
+void emit_d_words(writer *w, const spec *s);
 /* Declares in<row>_<tap> where emit_d_loads does not. */
 void declare_d_row(writer *w, const spec *s, int row);
 /* What is loaded of an input row at once, and what is made ready just before a tap's FMAs, to spare registers. */

@@ -50,22 +50,16 @@ static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int 
 {
     const isa_row *isa = vectors_of(s);
     const int row = out_row * s->taps.stride + kernel_row, index = (kernel_row * s->taps.kernel_width + tap) * 16;
-    char weight[64];
+    char weight[64], mask[WORD_SIZE];
     if (holds_weights(s))
         snprintf(weight, sizeof weight, "weight%d_%d", kernel_row, tap);
     else
         snprintf(weight, sizeof weight, "%s_set1_ps(weights[%d])", isa->prefix, index);
     if (!d_tap_masked(s, tap))
         line(w, "acc%d = %s_fmadd_ps(in%d_%d, %s, acc%d);", out_row, isa->prefix, row, tap, weight, out_row);
-    else if (spec_holds_masks(s))
-        line(w, "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), %s%d%s;", out_row, out_row, row,
-             tap, weight, out_row, s->taps.stride == 1 ? "_mm256_castsi256_ps(load" : "mask", tap,
-             s->taps.stride == 1 ? "))" : ")");
     else if (!isa->mask_registers)
-        line(w,
-             "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), _mm256_loadu_ps((const float "
-             "*)(masks + %d)));",
-             out_row, out_row, row, tap, weight, out_row, tap);
+        line(w, "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), _mm256_castsi256_ps(%s));",
+             out_row, out_row, row, tap, weight, out_row, d_word(s, d_sum_word(s, tap), mask));
     else if (holds_weights(s))
         line(w, "acc%d = %s_mask3_fmadd_ps(in%d_%d, %s, acc%d, mask%d);", out_row, isa->prefix, row, tap, weight,
              out_row, tap);
@@ -165,7 +159,7 @@ static void emit_vector(writer *w, const spec *s)
     line(w, "OPAQUE(bias);");
     if (!s->isa->mask_registers) {
         line(w, "OPAQUE(weights);");
-        emit_d_word_masks(w, s);
+        emit_d_words(w, s);
         emit_weights(w, s);
     }
     for (int row = 0; row < s->tile.channels; row++)

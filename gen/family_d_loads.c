@@ -14,7 +14,7 @@ static bool load_masked(const spec *s, int tap)
     return border_has(s, SIDE_RIGHT) || d_tap_masked(s, tap);
 }
 
-/* Masks of AVX-512.  AVX2's lie ready as tile->words. */
+/* Masks of AVX-512.  AVX2's lie ready: they are tile->words. */
 static void emit_mask(writer *w, const spec *s, const char *name, int index, const char *bits, bool in_order)
 {
     const isa_row *isa = vectors_of(s);
@@ -25,18 +25,32 @@ static void emit_mask(writer *w, const spec *s, const char *name, int index, con
          bits);
 }
 
-void emit_d_word_masks(writer *w, const spec *s)
+/* Stride 1: a load's mask is its sums' too, for it differs only in lanes that are not stored. */
+int d_sum_word(const spec *s, int tap)
 {
-    const int loads = s->taps.stride == 1 ? s->taps.kernel_width : border_has(s, SIDE_RIGHT) ? 2 : 0;
+    return s->taps.stride == 1 ? LOAD_WORDS + tap : tap;
+}
+
+const char *d_word(const spec *s, int word, char text[WORD_SIZE])
+{
+    snprintf(text, WORD_SIZE, spec_holds_masks(s) ? "word%d" : "_mm256_loadu_si256(masks + %d)", word);
+    return text;
+}
+
+static void emit_word(writer *w, int word)
+{
+    line(w, "const __m256i word%d = _mm256_loadu_si256((const __m256i *)tile->words[%d]);", word, word);
+}
+
+void emit_d_words(writer *w, const spec *s)
+{
     if (!spec_holds_masks(s) || s->border == INTERIOR)
         return;
-    for (int tap = 0; s->taps.stride == 2 && tap < s->taps.kernel_width; tap++)
-        if (d_tap_masked(s, tap))
-            line(w, "const __m256 mask%d = _mm256_loadu_ps((const float *)tile->words[%d]);", tap, tap);
-    for (int load = 0; load < loads; load++)
-        if (s->taps.stride == 2 || load_masked(s, load))
-            line(w, "const __m256i load%d = _mm256_loadu_si256((const __m256i *)tile->words[%d]);", load,
-                 LOAD_WORDS + load);
+    for (int tap = 0; tap < s->taps.kernel_width; tap++)
+        if (s->taps.stride == 1 ? load_masked(s, tap) : d_tap_masked(s, tap))
+            emit_word(w, d_sum_word(s, tap));
+    for (int half = 0; half < 2 && s->taps.stride == 2 && border_has(s, SIDE_RIGHT); half++)
+        emit_word(w, LOAD_WORDS + half);
 }
 
 static void emit_masks(writer *w, const spec *s)
@@ -92,25 +106,17 @@ void emit_d_order(writer *w, const spec *s)
         line(w, "const uint64_t inside = tile->inside;");
 }
 
-/* AVX2: the mask of a load; of sums too (stride 1), which it leaves alone but for those that are not stored. */
-static const char *load_words(const spec *s, int load, char *text, size_t size)
-{
-    snprintf(text, size, spec_holds_masks(s) ? "load%d" : "_mm256_loadu_si256(masks + %d)",
-             spec_holds_masks(s) ? load : LOAD_WORDS + load);
-    return text;
-}
-
 static void emit_load(writer *w, const spec *s, int row, int tap)
 {
     const isa_row *isa = vectors_of(s);
-    char words[64];
+    char mask[WORD_SIZE];
     if (!load_masked(s, tap))
         line(w, "%s in%d_%d = %s_loadu_ps(row + %d);", isa->vector, row, tap, isa->prefix, tap);
     else if (isa->mask_registers)
         line(w, "%s in%d_%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, row, tap, isa->prefix, tap, tap);
     else
         line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d, %s);", isa->vector, row, tap, tap,
-             load_words(s, tap, words, sizeof words));
+             d_word(s, LOAD_WORDS + tap, mask));
     line(w, "PIN(in%d_%d);", row, tap);
 }
 
@@ -157,7 +163,7 @@ static void emit_parted_loads(writer *w, const spec *s, int row)
 {
     const isa_row *isa = vectors_of(s);
     const int middle = centre(s);
-    char words[64];
+    char mask[WORD_SIZE];
     scope_begin(w);
     for (int half = 0; half < 2; half++) {
         const int at = middle + half * isa->lanes;
@@ -167,7 +173,7 @@ static void emit_parted_loads(writer *w, const spec *s, int row)
             line(w, "%s part%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, half, isa->prefix, half, at);
         else
             line(w, "%s part%d = _mm256_maskload_ps(row + %d, %s);", isa->vector, half, at,
-                 load_words(s, half, words, sizeof words));
+                 d_word(s, LOAD_WORDS + half, mask));
         line(w, "PIN(part%d);", half);
     }
     line(w, "in%d_%d = %s_shuffle_ps(part0, part1, 0x88);", row, middle, isa->prefix);

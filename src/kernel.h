@@ -88,8 +88,8 @@ typedef struct conv2d_tile {
     uint64_t inside; /* NCHW, bit i: column i from `in` lies inside; looped taps: output i is wanted */
     ptrdiff_t out_row_pitch;
     bool rows_follow; /* AVX2, both sides: a row of the output ends where the next begins, and has half a vector */
-    /* AVX2: 7 masks of sums, 7 of loads (stride 1: by tap; stride 2: of two vectors), a word for each lane.  Those of
-     * sums with stride 2 are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */
+    /* AVX2: 7 masks of sums (stride 2), 7 of loads (stride 1: by tap, and of the sums too; stride 2: of two vectors), a
+     * word for each lane.  Those of sums are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */
     const int32_t (*words)[8];
 
     ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row will need */
