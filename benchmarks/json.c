@@ -51,16 +51,21 @@ static double if_timed(const measurement *m, double value)
     return m->timed ? value : NAN;
 }
 
-void json_quartiles(json *j, const char *name, const quartiles *q)
+void json_quartile_members(json *j, const quartiles *q)
 {
-    static const quartiles none = {NAN, NAN, NAN, NAN, NAN};
-    q = q ? q : &none;
-    json_open(j, name, '{');
     json_number(j, "min", q->min);
     json_number(j, "p25", q->p25);
     json_number(j, "median", q->median);
     json_number(j, "p75", q->p75);
     json_number(j, "max", q->max);
+}
+
+void json_quartiles(json *j, const char *name, const quartiles *q)
+{
+    static const quartiles none = {NAN, NAN, NAN, NAN, NAN};
+    q = q ? q : &none;
+    json_open(j, name, '{');
+    json_quartile_members(j, q);
     json_close(j, '}');
 }
 
@@ -112,10 +117,7 @@ static void add_result(json *j, const report *r, const measurement *m)
     json_number(j, "runs", m->timed ? (double)m->time.runs : 0);
     json_number(j, "calls_per_run", m->timed ? (double)m->time.calls_per_run : 0);
     json_quartiles(j, "seconds", m->timed ? &m->time.seconds : NULL);
-    const struct {
-        const char *name;
-        double value;
-    } members[] = {
+    const json_figure figures[] = {
         {"flops", m->valid_flops},
         {"naive_flops", m->naive_flops},
         {"bytes", m->bytes},
@@ -130,8 +132,7 @@ static void add_result(json *j, const report *r, const measurement *m)
         {"predicted_efficiency", m->predicted_efficiency},
         {"speedup", m->speedup > 0 ? m->speedup : NAN},
     };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        json_number(j, members[i].name, members[i].value);
+    json_figures(j, figures, sizeof figures / sizeof *figures);
     json_truth(j, "bitwise_equal", m->verified > 0, m->bitwise_equal);
     json_string(j, "bound", m->timed ? m->bound_name : NULL);
     json_number(j, "rounds", m->timed ? (double)m->time.rounds : 0);

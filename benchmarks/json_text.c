@@ -67,6 +67,12 @@ void json_number(json *j, const char *name, double value)
         fputs("null", j->file);
 }
 
+void json_figures(json *j, const json_figure *figures, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        json_number(j, figures[i].name, figures[i].value);
+}
+
 void json_truth(json *j, const char *name, bool known, bool value)
 {
     begin_value(j, name);

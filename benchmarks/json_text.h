@@ -24,6 +24,12 @@ void json_string(json *j, const char *name, const char *value);
 /* JSON has no infinities and NaNs: what was not measured is null. */
 void json_number(json *j, const char *name, double value);
 void json_numbers(json *j, const char *name, const double *values, size_t count);
+/* Several members with their numbers. */
+typedef struct json_figure {
+    const char *name;
+    double value;
+} json_figure;
+void json_figures(json *j, const json_figure *figures, size_t count);
 void json_truth(json *j, const char *name, bool known, bool value);
 /* The next element on a line of its own: easy on diff and grep. */
 void json_new_line(json *j);

@@ -69,6 +69,15 @@ void page_close_table(FILE *file)
     fputs("</tbody>\n</table>\n</div>\n", file);
 }
 
+void page_open_row(FILE *file, const measurement *m, size_t number)
+{
+    fputs("<tr>", file);
+    page_add_number(file, "%.0f", (double)number);
+    page_add_text(file, m->problem);
+    page_add_text(file, m->isa);
+    page_add_number(file, "%.0f", (double)m->threads);
+}
+
 void page_add_text(FILE *file, const char *text)
 {
     fputs("<td class=\"left\">", file);

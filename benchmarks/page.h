@@ -28,6 +28,9 @@ void page_add_fact(FILE *file, const char *class, const char *value, const char 
 void page_open_table(FILE *file, const char *caption, const char *const *titles);
 void page_close_table(FILE *file);
 
+/* A row of a table, and its first cells: "#", "<problem", "<isa" and "threads". */
+void page_open_row(FILE *file, const measurement *m, size_t number);
+
 /* Cells of a row: text on the left, numbers on the right. */
 void page_add_text(FILE *file, const char *text);
 void page_add_number(FILE *file, const char *format, double value);

@@ -95,16 +95,6 @@ static bool has_values(const results *all, size_t column)
     return false;
 }
 
-/* The first cells of a row of either table. */
-static void open_row(FILE *file, const measurement *m, size_t number)
-{
-    fputs("<tr>", file);
-    page_add_number(file, "%.0f", (double)number);
-    page_add_text(file, m->problem);
-    page_add_text(file, m->isa);
-    page_add_number(file, "%.0f", (double)m->threads);
-}
-
 static void add_counts(FILE *file, const results *all, const counter_set *set)
 {
     static char texts[COLUMNS][COUNTER_NAME_SIZE];
@@ -121,7 +111,7 @@ static void add_counts(FILE *file, const results *all, const counter_set *set)
         const measurement *const m = &all->rows[i];
         if (!m->insight)
             continue;
-        open_row(file, m, i + 1);
+        page_open_row(file, m, i + 1);
         for (size_t c = 0; c < count; c++) {
             const double value = find_value(m, columns[c]);
             page_add_number(file, isfinite(value) ? find_format(m, columns[c]) : "%.0f", value);
@@ -164,7 +154,7 @@ static void add_prediction(FILE *file, const measurement *m, size_t number)
 {
     const prediction *const p = &m->insight->prediction;
     char text[80];
-    open_row(file, m, number);
+    page_open_row(file, m, number);
     page_add_text(file, prediction_bound(p));
     page_add_seconds(file, p->seconds);
     page_add_seconds(file, m->time.seconds.median);

@@ -63,11 +63,7 @@ static void add_facts(FILE *file, const results *all)
 
 static void add_row(FILE *file, const measurement *m, size_t number)
 {
-    fputs("<tr>", file);
-    page_add_number(file, "%.0f", (double)number);
-    page_add_text(file, m->problem);
-    page_add_text(file, m->isa);
-    page_add_number(file, "%.0f", (double)m->threads);
+    page_open_row(file, m, number);
     if (m->timed) {
         page_add_share(file, 100 * m->bound_seconds / m->time.seconds.median);
         page_add_text(file, m->bound_name);

@@ -9,20 +9,10 @@ enum { CHAINS = 12 };
 
 #if defined(__x86_64__)
 /* In assembly, because compilers spill an array of accumulators and then measure the spills. */
-#define CHAIN(width, number) "vfmadd231ps %%" width "mm12, %%" width "mm13, %%" width "mm" number "\n\t"
 #define ALL_CHAINS(width)                                                                                              \
-    CHAIN(width, "0")                                                                                                  \
-    CHAIN(width, "1")                                                                                                  \
-    CHAIN(width, "2")                                                                                                  \
-    CHAIN(width, "3")                                                                                                  \
-    CHAIN(width, "4")                                                                                                  \
-    CHAIN(width, "5")                                                                                                  \
-    CHAIN(width, "6")                                                                                                  \
-    CHAIN(width, "7")                                                                                                  \
-    CHAIN(width, "8")                                                                                                  \
-    CHAIN(width, "9")                                                                                                  \
-    CHAIN(width, "10")                                                                                                 \
-    CHAIN(width, "11")
+    ".irp chain, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11\n\t"                                                             \
+    "vfmadd231ps %%" width "mm12, %%" width "mm13, %%" width "mm\\chain\n\t"                                           \
+    ".endr\n\t"
 /* The chains begin at 0 and add quarters: never a value that some CPU is slow with. */
 #define RUN_CHAINS(width, rounds)                                                                                      \
     __asm__ volatile("vzeroall\n\t"                                                                                    \

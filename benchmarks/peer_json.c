@@ -13,13 +13,8 @@ typedef struct everything {
 
 static void add_side(json *j, const char *name, const peer_side *side, size_t rounds)
 {
-    const quartiles *const q = &side->seconds;
     json_open(j, name, '{');
-    json_number(j, "min", q->min);
-    json_number(j, "p25", q->p25);
-    json_number(j, "median", q->median);
-    json_number(j, "p75", q->p75);
-    json_number(j, "max", q->max);
+    json_quartile_members(j, &side->seconds);
     json_numbers(j, "medians", side->medians, rounds);
     json_numbers(j, "began", side->began, rounds);
     json_close(j, '}');

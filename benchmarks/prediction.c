@@ -60,10 +60,7 @@ void json_prediction(json *j, const prediction *p)
         return;
     }
     json_open(j, "prediction", '{');
-    const struct {
-        const char *name;
-        double value;
-    } members[] = {
+    const json_figure figures[] = {
         {"fmas", p->fmas},
         {"loads", p->loads},
         {"stores", p->stores},
@@ -76,8 +73,7 @@ void json_prediction(json *j, const prediction *p)
         {"least_retiring", p->least_retiring},
         {"most_retiring", p->most_retiring},
     };
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        json_number(j, members[i].name, members[i].value);
+    json_figures(j, figures, sizeof figures / sizeof *figures);
     json_string(j, "level", p->level->name);
     json_string(j, "bound", prediction_bound(p));
     json_close(j, '}');

@@ -60,6 +60,7 @@ bool json_write(const char *path, const report *r, const results *all);
 void json_machine(json *j, const report *r);
 /* The member "disturbed"; and one with the quartiles: null if the pointer is NULL, as nothing was timed. */
 void json_disturbed(json *j, const interference *d);
+void json_quartile_members(json *j, const quartiles *q); /* of an object that has others too */
 void json_quartiles(json *j, const char *name, const quartiles *q);
 
 #endif
