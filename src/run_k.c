@@ -33,7 +33,11 @@ typedef struct k_run {
     conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
 } k_run;
 
-/* The image, group and output channels at hand. */
+typedef struct k_group {
+    size_t image, group;
+} k_group;
+
+/* The group and output channels at hand. */
 typedef struct k_position {
     const float *in; /* the group's first channel */
     ptrdiff_t out;   /* offset of the first of the output channels */
@@ -204,17 +208,15 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
                    in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)x * p->in.column, p->in_channels * sizeof *in);
 }
 
-/* Tiles [begin, end) of one chunk for the output channels from `oc` on.  Of a division of groups by those of an image,
- * the quotient is the image, the remainder its group. */
-static void run_channels(k_run *run, const division *group, size_t oc, size_t begin, size_t end)
+/* Tiles [begin, end) of one chunk for the output channels from `oc` on. */
+static void run_channels(k_run *run, k_group from, size_t oc, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t lanes = run->plan->kernel->lanes, most = run->plan->kernel->tile_channels * lanes;
     k_position at = {
         .in = run->pixels,
-        .out = (ptrdiff_t)group->quotient * p->out.image +
-               (ptrdiff_t)(group->remainder * p->out_channels + oc) * p->out.channel,
-        .group = group->remainder,
+        .out = (ptrdiff_t)from.image * p->out.image + (ptrdiff_t)(from.group * p->out_channels + oc) * p->out.channel,
+        .group = from.group,
         .oc = oc,
         .channels = min_size(p->out_channels - oc, most),
     };
@@ -231,12 +233,12 @@ static void run_channels(k_run *run, const division *group, size_t oc, size_t be
 }
 
 /* Makes run->pixels the input of a chunk, tiles [begin, end). */
-static void find_pixels(k_run *run, const division *group, size_t chunk, size_t begin, size_t end)
+static void find_pixels(k_run *run, k_group from, size_t chunk, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const float *in = run->args->in + (ptrdiff_t)group->quotient * p->in.image +
-                      (ptrdiff_t)(group->remainder * p->in_channels) * p->in.channel;
-    const size_t filling = (group->quotient * p->groups + group->remainder) * run->plan->blocking.tile_chunks + chunk;
+    const float *in =
+        run->args->in + (ptrdiff_t)from.image * p->in.image + (ptrdiff_t)(from.group * p->in_channels) * p->in.channel;
+    const size_t filling = (from.image * p->groups + from.group) * run->plan->blocking.tile_chunks + chunk;
     if (!run->workspace)
         run->pixels = in;
     else if (filling != run->filling)
@@ -253,15 +255,16 @@ static void run_units(k_run *run, share units)
     const size_t chunks = run->plan->blocking.tile_chunks, per_group = tiles * channel_tiles;
     for (size_t unit = units.begin; unit < units.end;) {
         /* The divisions, for all output channels of a chunk. */
-        const division outer = divide(unit, per_group), group = divide(outer.quotient, p->groups);
+        const division outer = divide(unit, per_group), of_image = divide(outer.quotient, p->groups);
+        const k_group from = {of_image.quotient, of_image.remainder};
         const size_t chunk = piece_of(divide(outer.remainder, channel_tiles).quotient, tiles, chunks);
         const size_t first = piece_begin(chunk, tiles, chunks), count = piece_begin(chunk + 1, tiles, chunks) - first;
         const division in_chunk = divide(outer.remainder - first * channel_tiles, count);
         size_t oc = in_chunk.quotient * most, tile = in_chunk.remainder;
-        find_pixels(run, &group, chunk, first, first + count);
+        find_pixels(run, from, chunk, first, first + count);
         for (; oc < p->out_channels && unit < units.end; oc += most, tile = 0) {
             const size_t left = min_size(count - tile, units.end - unit);
-            run_channels(run, &group, oc, first + tile, first + tile + left);
+            run_channels(run, from, oc, first + tile, first + tile + left);
             unit += left;
         }
     }
