@@ -4,11 +4,11 @@
  * compared with the definition.  Little of them is touched, so this takes addresses rather than memory (huge.c runs
  * tensors without gaps).
  */
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "at_hand.h"
 #include "draw.h"
 #include "huge_memory.h"
 #include "oracle.h"
@@ -40,18 +40,6 @@ typedef struct far_case {
     const float *in, *weights;
     float *out, *expected;
 } far_case;
-
-static char at_hand[2 * PROBLEM_TEXT_SIZE];
-
-void case_failed(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\n%s\n", at_hand);
-    exit(EXIT_FAILURE);
-}
 
 /* Has the pitch of one level take the tensor beyond 2^31 elements; those above follow from it. */
 static void stretch(size_t pitch[LEVELS], size_t level, conv2d_layout layout, size_t batch, size_t channels,
@@ -168,7 +156,7 @@ static size_t run_kernels(const char *text, size_t level, const float *numbers, 
     d->residual = f.of.with_residual ? numbers + MOST_FLOATS - f.out_floats : NULL;
     size_t runs = 0;
     for (size_t k = 0; k < count; k++) {
-        snprintf(at_hand, sizeof at_hand, "%s, pitch %zu, by %s", text, level, kernels[k].name);
+        set_at_hand("%s, pitch %zu, by %s", text, level, kernels[k].name);
         if (!seen[k] && try_kernel(&f, &kernels[k])) {
             seen[k] = true;
             runs++;

@@ -5,13 +5,12 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "at_hand.h"
 #include "draw.h"
 #include "huge_memory.h"
 #include "machine.h"
@@ -45,24 +44,6 @@ typedef struct huge {
     bool known;
     uint64_t sum;
 } huge;
-
-static char at_hand[2 * PROBLEM_TEXT_SIZE];
-
-void case_failed(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\n%s\n", at_hand);
-    exit(EXIT_FAILURE);
-}
-
-static void print_crash(int number)
-{
-    signal(number, SIG_DFL);
-    fprintf(stderr, "signal %d: %s\n", number, at_hand);
-}
 
 static double seconds_now(void)
 {
@@ -153,7 +134,7 @@ static bool try_kernel(huge *h, conv2d_isa isa, const char *kernel, size_t parts
     const conv2d_status status = conv2d_plan_init(&plan, &h->of.desc, &options);
     if (status == CONV2D_KERNEL_MISMATCH)
         return false;
-    snprintf(at_hand, sizeof at_hand, "%s by %s in %zu parts", h->text, conv2d_kernel_name(&plan), parts);
+    set_at_hand("%s by %s in %zu parts", h->text, conv2d_kernel_name(&plan), parts);
     if (status != CONV2D_OK)
         case_failed("%s", conv2d_status_string(status));
     huge_fill_nan(h->out, h->out_floats);
@@ -234,8 +215,7 @@ int main(int argument_count, char **arguments)
     const size_t given = argument_count > first ? (size_t)(argument_count - first) : 0;
     const size_t count = given ? given : sizeof problems / sizeof *problems;
     size_t runs = 0, skipped = 0;
-    signal(SIGSEGV, print_crash);
-    signal(SIGBUS, print_crash);
+    name_crashes();
     for (size_t i = 0; i < count; i++)
         for (size_t layout = 0; layout < LAYOUTS; layout++) {
             char text[PROBLEM_TEXT_SIZE];

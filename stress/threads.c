@@ -5,27 +5,17 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "at_hand.h"
 #include "draw.h"
 
 enum { THREADS = 8, RUNS = 6, JOBS = 60, MOST_KERNELS = 1024, STEP = 5 };
 
 #define INSIST(condition) ((condition) ? (void)0 : case_failed("%s:%d: not so: %s", __FILE__, __LINE__, #condition))
-
-void case_failed(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputc('\n', stderr);
-    exit(EXIT_FAILURE);
-}
 
 /* One problem, what all threads read of it, and what one thread made of it. */
 typedef struct shared {
@@ -194,6 +184,7 @@ int main(void)
     shared first = {.desc = simple_desc(3, 20, 20, 8, 3, 3), .out_floats = (size_t)8 * 18 * 18};
     first.in = filled(in_extent(&first.desc), 1);
     first.weights = filled(weights_extent(&first.desc), 2);
+    set_at_hand("the first call");
     in_threads(run_at_once, &first); /* nobody has asked about the CPU before */
     shared_free(&first);
 
@@ -205,6 +196,7 @@ int main(void)
         shared s;
         if (!shared_make(&s, &kernels[i]))
             continue;
+        set_at_hand("%s", kernels[i].name);
         in_threads(run_plan, &s);
         run_in_parts(&s);
         run_as_share(&s);
