@@ -1,74 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a process may do next to nothing: no system call during a run, no file system at all. */
-#define _GNU_SOURCE /* chroot, unshare */
-#include <errno.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
+/* Runs, parts and jobs of pools where a system call is the end. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-
+#include "confined.h"
 #include "conv2d_chain.h"
 #include "draw.h"
 #include "support.h"
 
-enum { CANNOT = 77, MAX_KERNELS = 512, CASES_PER_KERNEL = 3, DRAWS = 400 };
+enum { MAX_KERNELS = 512, CASES_PER_KERNEL = 3, DRAWS = 400 };
 static const double most_work = 3e5;
-
-/* What a child is for. */
-typedef void confined_fn(void *argument);
-
-/* What a pool's threads do beside their work: they wait for each other and keep off each other's CPUs.  Time and CPU
- * are system calls only where the kernel's shared page does not tell them.  The last number is how a child ends. */
-static const int of_pools[] = {SYS_futex,  SYS_sched_getaffinity, SYS_sched_setaffinity,
-                               SYS_getcpu, SYS_clock_gettime,     SYS_exit_group};
-static const size_t any_call_of_pools = 0, no_call = COUNT_OF(of_pools) - 1;
-
-/* From now on any system call but those from the given one on is the end, in all threads.  Other architectures' numbers
- * need no thought: nobody here wants to get around the filter. */
-static bool forbid_system_calls(size_t first_allowed)
-{
-    struct sock_filter steps[2 * COUNT_OF(of_pools) + 2] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    };
-    unsigned short count = 1;
-    for (size_t i = first_allowed; i < COUNT_OF(of_pools); i++) {
-        steps[count++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)of_pools[i], 0, 1);
-        steps[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    }
-    steps[count++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    const struct sock_fprog program = {count, steps};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
-}
-
-/* Calls the functions in a child process, the second one with no system call but those allowed; how the child ended,
- * as waitpid tells. */
-static int ends_after(confined_fn *prepare, confined_fn *run, void *argument, size_t first_allowed)
-{
-    const pid_t child = fork();
-    cr_assert_geq(child, 0, "fork: %s", strerror(errno));
-    if (child == 0) {
-        prepare(argument);
-        if (!forbid_system_calls(first_allowed))
-            _exit(CANNOT);
-        run(argument);
-        syscall(SYS_exit_group, 0);
-    }
-    int ending = 0;
-    cr_assert_eq(waitpid(child, &ending, 0), child);
-    if (WIFEXITED(ending) && WEXITSTATUS(ending) == CANNOT)
-        cr_skip_test("this system lets no process install a seccomp filter");
-    return ending;
-}
 
 static void do_nothing(void *unused)
 {
@@ -77,12 +21,7 @@ static void do_nothing(void *unused)
 
 static int ends_confined(confined_fn *run, void *argument)
 {
-    return ends_after(do_nothing, run, argument, no_call);
-}
-
-static bool was_killed(int ending)
-{
-    return WIFSIGNALED(ending) && WTERMSIG(ending) == SIGSYS;
+    return ends_after(do_nothing, run, argument, NO_CALL);
 }
 
 static void map_executable(void *unused)
@@ -118,7 +57,7 @@ Test(hardened, the_filter_kills)
     cr_assert_neq(page, MAP_FAILED);
     for (size_t i = 0; i < COUNT_OF(offences); i++)
         cr_assert(was_killed(ends_confined(offences[i], page)) &&
-                      was_killed(ends_after(do_nothing, offences[i], page, any_call_of_pools)),
+                      was_killed(ends_after(do_nothing, offences[i], page, CALLS_OF_POOLS)),
                   "%zu", i);
     cr_assert_eq(ends_confined(do_nothing, NULL), 0);
 }
@@ -213,7 +152,7 @@ static void run_chain(void *argument)
         for (size_t part = 0; !c->pool && part < c->parts && status == CONV2D_OK; part++)
             status = conv2d_chain_run_part(&c->chain, &c->args, part, c->parts);
         if (status != CONV2D_OK || memcmp(c->args.out, c->expected, c->out_floats * sizeof(float)) != 0)
-            syscall(SYS_exit_group, EXIT_FAILURE);
+            leave_confined(EXIT_FAILURE);
     }
 }
 
@@ -254,9 +193,9 @@ static confined_chain make_chain(const conv2d_desc *first, const conv2d_desc *se
     return c;
 }
 
-static void check_chain(confined_chain *c, size_t first_allowed)
+static void check_chain(confined_chain *c, confined_calls allowed)
 {
-    const int ending = ends_after(start_pool, run_chain, c, first_allowed);
+    const int ending = ends_after(start_pool, run_chain, c, allowed);
     cr_assert_eq(ending, 0, "%s: %zu parts, %zu threads", was_killed(ending) ? "a system call" : "wrong", c->parts,
                  c->threads);
 }
@@ -275,11 +214,11 @@ Test(hardened, chains_and_pools)
             conv2d_desc second = first;
             second.in_channels = second.groups = 24;
             confined_chain c = make_chain(&first, pools ? NULL : &second, PARTS);
-            check_chain(&c, no_call);
+            check_chain(&c, NO_CALL);
             c.parts = PARTS;
-            check_chain(&c, no_call);
+            check_chain(&c, NO_CALL);
             c.threads = THREADS;
-            check_chain(&c, any_call_of_pools);
+            check_chain(&c, CALLS_OF_POOLS);
         }
 }
 
@@ -305,7 +244,7 @@ static void run_plan(void *argument)
     pooled_run *r = argument;
     if (conv2d_run_pool(r->pool, &r->plan, &r->args) != CONV2D_OK ||
         memcmp(r->args.out, r->expected, r->out_floats * sizeof(float)) != 0)
-        syscall(SYS_exit_group, EXIT_FAILURE);
+        leave_confined(EXIT_FAILURE);
 }
 
 /* One plan on a pool. */
@@ -326,65 +265,6 @@ Test(hardened, plan_on_a_pool)
     cr_assert_eq(conv2d_run(&r.plan, &r.args), CONV2D_OK);
     r.expected = expected;
     r.args.out = new_floats(r.out_floats, 5);
-    const int ending = ends_after(start_plans_pool, run_plan, &r, any_call_of_pools);
+    const int ending = ends_after(start_plans_pool, run_plan, &r, CALLS_OF_POOLS);
     cr_assert_eq(ending, 0, "%s", was_killed(ending) ? "a system call" : "wrong");
-}
-
-enum { CHANNELS = 5, ROWS = 9, COLUMNS = 21, FILTERS = 6, TAPS = 3 };
-
-typedef struct outputs {
-    float one_call[FILTERS * ROWS * COLUMNS], pooled[FILTERS * ROWS * COLUMNS];
-} outputs;
-
-/* Everything from the first question about the CPU on: one call, and a pool of two threads. */
-static bool convolve_twice(outputs *to)
-{
-    float in[CHANNELS * ROWS * COLUMNS], weights[FILTERS * CHANNELS * TAPS * TAPS];
-    static float packed[1 << 16], workspace[1 << 16];
-    conv2d_desc d = simple_desc(CHANNELS, ROWS, COLUMNS, FILTERS, TAPS, TAPS);
-    d.pad_top = d.pad_bottom = d.pad_left = d.pad_right = 1;
-    fill_floats(in, COUNT_OF(in), FILL_UNIFORM, 1);
-    fill_floats(weights, COUNT_OF(weights), FILL_UNIFORM, 2);
-    conv2d_plan plan;
-    conv2d_pool *pool = conv2d_pool_create(2, NULL);
-    const conv2d_args args = {.in = in, .packed = packed, .out = to->pooled, .workspace = workspace};
-    const bool good = pool && conv2d_f32(&d, in, weights, to->one_call) == CONV2D_OK &&
-                      conv2d_plan_init(&plan, &d, NULL) == CONV2D_OK && conv2d_packed_size(&plan) <= COUNT_OF(packed) &&
-                      conv2d_workspace_size(&plan, 2) <= COUNT_OF(workspace) &&
-                      conv2d_pack_weights(&plan, weights, NULL, packed) == CONV2D_OK &&
-                      conv2d_run_pool(pool, &plan, &args) == CONV2D_OK;
-    conv2d_pool_destroy(pool);
-    return good;
-}
-
-/* Makes an empty folder the root; 0, or what errno said. */
-static int leave_file_system(const char *folder)
-{
-    if (chroot(folder) != 0 && (unshare(CLONE_NEWUSER) != 0 || chroot(folder) != 0))
-        return errno ? errno : EPERM;
-    return chdir("/");
-}
-
-/* No /proc, no /sys, no file of any name: the CPU tells about itself. */
-Test(hardened, no_file_system)
-{
-    char folder[] = P_tmpdir "/hardened.XXXXXX";
-    outputs *there = mmap(NULL, sizeof *there, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert(there != MAP_FAILED && mkdtemp(folder));
-    const pid_t child = fork();
-    cr_assert_geq(child, 0, "fork: %s", strerror(errno));
-    if (child == 0) {
-        if (leave_file_system(folder) != 0)
-            _exit(CANNOT);
-        _exit(access("/proc", F_OK) == 0 || access("/sys", F_OK) == 0 || !convolve_twice(there));
-    }
-    int ending = 0;
-    cr_assert_eq(waitpid(child, &ending, 0), child);
-    cr_assert_eq(rmdir(folder), 0);
-    if (WIFEXITED(ending) && WEXITSTATUS(ending) == CANNOT)
-        cr_skip_test("this user may not change the root folder");
-    cr_assert_eq(ending, 0, "a convolution failed where there are no files");
-    static outputs here;
-    cr_assert(convolve_twice(&here));
-    cr_assert_eq(memcmp(there, &here, sizeof here), 0);
 }
