@@ -213,7 +213,7 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
     c.stack = malloc((nodes + 1) * sizeof *c.stack);
     c.visited = malloc(nodes + 1);
     if (!status && !(c.group && c.next && c.last_reader && c.stack && c.visited))
-        status = api->create_status(ORT_FAIL, "out of memory");
+        status = ort_out_of_memory(api);
     if (!status) {
         find_readers(&c);
         status = claim_all(&c, count);

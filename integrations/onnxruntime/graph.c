@@ -105,7 +105,7 @@ static ort_status *append_values(const reader *r, const ort_node *node, count_fu
     const ort_value_info **infos = calloc(more, sizeof *infos);
     graph_value *grown = realloc(*values, (*count + more) * sizeof *grown);
     *values = grown ? grown : *values;
-    status = infos && grown ? list(node, infos, more) : r->api->create_status(ORT_FAIL, "out of memory");
+    status = infos && grown ? list(node, infos, more) : ort_out_of_memory(r->api);
     for (size_t i = 0; !status && i < more; i++)
         status = read_value(r, infos[i], &(*values)[(*count)++]);
     free(infos);
@@ -137,8 +137,8 @@ static ort_status *read_nodes(reader *r, const ort_graph *source, size_t count)
     const ort_node **handles = calloc(count, sizeof *handles);
     r->ids = calloc(count, sizeof *r->ids);
     r->graph->nodes = calloc(count, sizeof *r->graph->nodes);
-    ort_status *status = handles && r->ids && r->graph->nodes ? api->nodes(source, handles, count)
-                                                              : api->create_status(ORT_FAIL, "out of memory");
+    ort_status *status =
+        handles && r->ids && r->graph->nodes ? api->nodes(source, handles, count) : ort_out_of_memory(api);
     for (size_t i = 0; !status && i < count; i++) {
         r->graph->nodes[i].handle = handles[i];
         r->ids[i].index = (int)i;

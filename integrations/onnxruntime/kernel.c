@@ -87,7 +87,7 @@ ort_status *kernel_create(const ort_api *api, team *t, arena *weights_memory, co
 {
     kernel *k = calloc(1, sizeof *k);
     if (!k)
-        return api->create_status(ORT_FAIL, "out of memory");
+        return ort_out_of_memory(api);
     k->base = compiled_make(kernel_compute, destroy);
     k->api = api;
     k->team = t;

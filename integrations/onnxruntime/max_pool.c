@@ -2,6 +2,7 @@
 #include "max_pool.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,9 +211,11 @@ static void pool_part(void *data, size_t part, size_t parts)
     (conv2d_cpu_isa() >= CONV2D_ISA_AVX2 ? pool_avx2 : pool_baseline)(p, columns, begin, end);
 }
 
-static ort_status *fail(const max_pool *m, const char *what)
+static ort_status *fail(const ort_api *api, const char *what)
 {
-    return m->api->create_status(ORT_INVALID_ARGUMENT, what);
+    char text[128];
+    snprintf(text, sizeof text, "conv2d, MaxPool: %s", what);
+    return api->create_status(ORT_INVALID_ARGUMENT, text);
 }
 
 static ort_status *read_input(const max_pool *m, const ort_context *context, pooling *p, int64_t dims[4])
@@ -230,7 +233,7 @@ static ort_status *read_input(const max_pool *m, const ort_context *context, poo
     if (!status)
         status = api->rank(shape, &rank);
     if (!status && rank != 4)
-        status = fail(m, "conv2d, MaxPool: not four dimensions");
+        status = fail(api, "not four dimensions");
     if (!status)
         status = api->dims(shape, dims, rank);
     if (shape)
@@ -247,7 +250,7 @@ static ort_status *make_output(const max_pool *m, ort_context *context, pooling 
         p->in_size[i] = (size_t)dims[i + 2];
         const size_t padded = p->in_size[i] + w->begin[i] + w->end[i];
         if (padded < w->kernel[i] || !p->in_size[i])
-            return fail(m, "conv2d, MaxPool: a kernel larger than its input");
+            return fail(m->api, "a kernel larger than its input");
         p->out_size[i] = (padded - w->kernel[i]) / w->stride[i] + 1;
         if (w->round_up && (padded - w->kernel[i]) % w->stride[i] && p->out_size[i] * w->stride[i] < padded - w->end[i])
             p->out_size[i]++;
@@ -281,7 +284,7 @@ static ort_status *compute(ort_compute *self, void *state, ort_context *context)
     p.columns_pitch = ((reached > padded ? reached : padded) + LINE) / LINE * LINE;
     team_buffer buffer = team_take(m->team, (ROWS + 1) * parts * p.columns_pitch);
     p.columns = buffer.memory;
-    status = p.columns ? team_run(m->api, context, pool_part, &p, parts) : fail(m, "conv2d, MaxPool: out of memory");
+    status = p.columns ? team_run(m->api, context, pool_part, &p, parts) : fail(m->api, "out of memory");
     team_give(m->team, buffer);
     return status;
 }
@@ -295,14 +298,14 @@ ort_status *max_pool_create(const ort_api *api, team *t, const graph_node *node,
 {
     max_pool *m = calloc(1, sizeof *m);
     if (!m)
-        return api->create_status(ORT_FAIL, "out of memory");
+        return ort_out_of_memory(api);
     m->base = compiled_make(compute, destroy);
     m->api = api;
     m->team = t;
     const char *refusal = read_window(api, node, &m->window);
     if (refusal) {
         free(m);
-        return api->create_status(ORT_FAIL, refusal);
+        return fail(api, refusal);
     }
     *result = &m->base.compute;
     return NULL;

@@ -96,3 +96,8 @@ bool ort_api_load(const ort_api_base *base, ort_api *api, ort_ep_api *ep_api)
         fill(ep_api, ep_functions, ep_slots, sizeof ep_slots / sizeof *ep_slots);
     return ep_functions || !ep_api;
 }
+
+ort_status *ort_out_of_memory(const ort_api *api)
+{
+    return api->create_status(ORT_FAIL, "conv2d: out of memory");
+}

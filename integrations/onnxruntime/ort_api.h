@@ -189,4 +189,7 @@ struct ort_factory {
 /* Fills *api (and *ep_api, which may be NULL) from the runtime's tables; false if the runtime is older than 1.23. */
 bool ort_api_load(const ort_api_base *base, ort_api *api, ort_ep_api *ep_api);
 
+/* A status that says so. */
+ort_status *ort_out_of_memory(const ort_api *api);
+
 #endif

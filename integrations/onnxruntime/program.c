@@ -256,13 +256,13 @@ static ort_status *keep(source *s, const ort_api *api, const graph_node *fused)
             s->input = (int)i;
     s->name = "";
     if (!constant)
-        return s->input == NOT_AN_INPUT ? api->create_status(ORT_FAIL, "a fused node lacks an input") : NULL;
+        return s->input == NOT_AN_INPUT ? api->create_status(ORT_FAIL, "conv2d: a fused node lacks an input") : NULL;
     size_t count = 1;
     for (size_t i = 0; i < s->rank; i++)
         count *= (size_t)s->dims[i];
     float *copy = malloc((count + 1) * sizeof *copy);
     if (!copy)
-        return api->create_status(ORT_FAIL, "out of memory");
+        return ort_out_of_memory(api);
     memcpy(copy, constant, count * sizeof *copy);
     s->data = copy;
     s->owned = true;

@@ -124,7 +124,7 @@ static ort_status *create_ep(ort_factory *self, const ort_device *const *hardwar
     const factory *f = (const factory *)self;
     provider *p = calloc(1, sizeof *p);
     if (!p)
-        return f->api.create_status(ORT_FAIL, "out of memory");
+        return ort_out_of_memory(&f->api);
     p->interface = (ort_ep){.version = ORT_VERSION,
                             .name = ep_name,
                             .capability = capability,
@@ -186,11 +186,15 @@ CONV2D_API ort_status *CreateEpFactories(const char *registered_name, const ort_
 {
     (void)registered_name, (void)logger;
     *count = 0;
-    factory *f = calloc(1, sizeof *f);
-    if (!f || !capacity || !ort_api_load(base, &f->api, &f->ep_api)) {
-        free(f);
+    ort_api api;
+    ort_ep_api ep_api;
+    if (!capacity || !ort_api_load(base, &api, &ep_api))
         return NULL;
-    }
+    factory *f = calloc(1, sizeof *f);
+    if (!f)
+        return ort_out_of_memory(&api);
+    f->api = api;
+    f->ep_api = ep_api;
     f->interface = (ort_factory){.version = ORT_VERSION,
                                  .name = factory_name,
                                  .vendor = vendor,
