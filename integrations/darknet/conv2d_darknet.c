@@ -110,14 +110,9 @@ static conv2d_desc describe(const layer *l, const layer *shortcut)
     };
 }
 
-/* Makes the plan, and a workspace that it can use: false if that fails. */
-static bool make_plan(claim *c, const conv2d_desc *desc)
+/* Has room for so many floats: false if there is no memory. */
+static bool reserve_workspace(team *t, size_t size)
 {
-    team *t = c->team;
-    if (conv2d_plan_init(&c->plan, desc, NULL) != CONV2D_OK)
-        return false;
-    c->desc = *desc;
-    const size_t size = conv2d_workspace_size(&c->plan, t->pool ? conv2d_pool_threads(t->pool) : 1);
     if (size <= t->workspace_size)
         return true;
     float *larger = realloc(t->workspace, size * sizeof *larger);
@@ -125,6 +120,19 @@ static bool make_plan(claim *c, const conv2d_desc *desc)
         return false;
     t->workspace = larger;
     t->workspace_size = size;
+    return true;
+}
+
+/* Makes the plan, and a workspace that it can use: false if that fails, and then the claim is as it was. */
+static bool make_plan(claim *c, const conv2d_desc *desc)
+{
+    conv2d_plan plan;
+    team *t = c->team;
+    if (conv2d_plan_init(&plan, desc, NULL) != CONV2D_OK ||
+        !reserve_workspace(t, conv2d_workspace_size(&plan, t->pool ? conv2d_pool_threads(t->pool) : 1)))
+        return false;
+    c->plan = plan;
+    c->desc = *desc;
     return true;
 }
 
