@@ -136,29 +136,36 @@ static uncertainty uncertainty_of(const estimate *e, const usual *u, double nois
                          .freedom = freedom ? freedom : LARGE_FREEDOM};
 }
 
-/* What all verdicts have in common. */
+void ratio_conclude(ratio_row *r, double centre, double low, double high, const ratio_rules *rules)
+{
+    const double most = rules->detect > 0 ? 1 + rules->detect : INFINITY;
+    r->ratio = exp(centre);
+    r->low = exp(low);
+    r->high = exp(high);
+    r->verdict = r->low > 1 && r->ratio > 1 + rules->threshold          ? RATIO_SLOWER
+                 : r->high < 1 && r->ratio < 1 / (1 + rules->threshold) ? RATIO_FASTER
+                 : r->low >= 1 / most && r->high <= most                ? RATIO_SAME
+                                                                        : RATIO_UNDECIDED;
+}
+
+/* What all intervals have in common: the probability of missing a ratio on one side. */
 typedef struct judge {
-    double threshold, probability; /* of missing a ratio on one side */
-    double noise_quantile;
+    const ratio_rules *rules;
+    double probability, noise_quantile;
 } judge;
 
 static void conclude(ratio_row *r, double centre, const uncertainty *u, const judge *by)
 {
     const double of_parts = student_quantile(by->probability, u->freedom), of_noise = by->noise_quantile;
     const double reach = sqrt(of_parts * of_parts * u->variance + of_noise * of_noise * u->noise);
-    r->ratio = exp(centre);
-    r->low = exp(centre - reach);
-    r->high = exp(centre + reach);
-    r->verdict = r->low > 1 && r->ratio > 1 + by->threshold          ? RATIO_SLOWER
-                 : r->high < 1 && r->ratio < 1 / (1 + by->threshold) ? RATIO_FASTER
-                                                                     : RATIO_SAME;
+    ratio_conclude(r, centre, centre - reach, centre + reach, by->rules);
 }
 
 static void conclude_all(ratio_row *rows, const estimate *estimates, size_t count, const ratio_rules *rules,
                          ratio_row *mean, const usual *u)
 {
     const double n = (double)count, probability = (1 - rules->confidence) / 2 / (n + 1);
-    const judge by = {rules->threshold, probability, student_quantile(probability, LARGE_FREEDOM)};
+    const judge by = {rules, probability, student_quantile(probability, LARGE_FREEDOM)};
     uncertainty together = {.freedom = 0};
     double sum = 0;
     for (size_t i = 0; i < count; i++) {

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef enum ratio_verdict { RATIO_SAME, RATIO_SLOWER, RATIO_FASTER } ratio_verdict;
+typedef enum ratio_verdict { RATIO_SAME, RATIO_SLOWER, RATIO_FASTER, RATIO_UNDECIDED } ratio_verdict;
 
 typedef struct ratio_row {
     const double *before, *after;     /* seconds of each part, above 0; at least one each */
@@ -33,10 +33,14 @@ typedef struct ratio_rules {
     double threshold;  /* a change by less than this share is no news: 0.01 */
     double noise;      /* standard deviation between processes as a share: 0.005 */
     double confidence; /* that no interval misses its ratio: 0.95 */
+    double detect;     /* nothing is the same while a change by this share may be there: 0.03; 0: however large it is */
 } ratio_rules;
 
 /* The intervals and verdicts of all rows, and of their geometric mean, whose other members stay as they are. */
 bool ratios_compare(ratio_row *rows, size_t count, const ratio_rules *rules, ratio_row *mean);
+
+/* The verdict on a ratio whose logarithm is known so well. */
+void ratio_conclude(ratio_row *r, double centre, double low, double high, const ratio_rules *rules);
 
 /* What Student's t with so many degrees of freedom exceeds with that probability, 0 < probability < 0.5. */
 double student_quantile(double probability, size_t freedom);
