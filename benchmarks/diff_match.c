@@ -12,15 +12,23 @@ static int compare_began(const void *a, const void *b)
     return (x->began > y->began) - (x->began < y->began);
 }
 
-/* Old and new alternated, whichever began. */
+static double later(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double earlier(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Each pair of an old and a new run was over when the next one began, whichever came first in it. */
 static bool took_turns(const diff *d)
 {
-    const diff_side *const first = d->before.files[0].began < d->after.files[0].began ? &d->before : &d->after,
-                           *const second = first == &d->before ? &d->after : &d->before;
-    bool turns = first->count == second->count && first->count > 1;
-    for (size_t i = 0; turns && i < first->count; i++)
-        turns = first->files[i].began < second->files[i].began &&
-                (i + 1 == first->count || second->files[i].began < first->files[i + 1].began);
+    const stored_results *const before = d->before.files, *const after = d->after.files;
+    bool turns = d->before.count == d->after.count && d->after.count > 1;
+    for (size_t i = 1; turns && i < d->after.count; i++)
+        turns = later(before[i - 1].began, after[i - 1].began) < earlier(before[i].began, after[i].began);
     return turns;
 }
 
@@ -30,10 +38,13 @@ static double value_of(const diff *d, const stored_part *part)
     return d->by_clock ? part->seconds * part->peak_gflops : part->seconds;
 }
 
-/* Where each side has several files, each is a part: the lower quartile of its own.  Else all parts of all files. */
+/*
+ * Where each side has several files, each is a part: the lower quartile of its own.  Programs that took turns have all
+ * made as many: their least, for a busy machine disturbs most of them.  Else all parts of all files.
+ */
 static bool files_are_parts(const diff *d)
 {
-    return d->before.count > 1 && d->after.count > 1;
+    return d->turns || (d->before.count > 1 && d->after.count > 1);
 }
 
 /* The values of one problem on one side, and how many; NULL without memory. */
@@ -50,7 +61,7 @@ static double *values_of(const diff *d, const stored_row *const *rows, size_t fi
             first[i] = value_of(d, &rows[f]->parts[i]);
         if (files_are_parts(d)) {
             sort_values(first, rows[f]->part_count);
-            first[0] = quantile_of_sorted(first, rows[f]->part_count, 0.25);
+            first[0] = quantile_of_sorted(first, rows[f]->part_count, d->turns ? 0 : 0.25);
             *count += 1;
         } else {
             *count += rows[f]->part_count;
@@ -149,11 +160,26 @@ static bool collect(diff *d, const matches *m)
     return true;
 }
 
+/* What was wrong at first has not been timed. */
+static void find_untimed_wrong(diff *d)
+{
+    d->untimed_wrong = 0;
+    for (size_t f = 0; f < d->after.count; f++)
+        for (size_t i = 0; i < d->after.files[f].row_count; i++) {
+            const stored_row *const row = &d->after.files[f].rows[i];
+            if (!row->wrong || row->part_count)
+                continue;
+            fprintf(stderr, "convbench: %s: %s: WRONG, so it was not timed\n", d->after.files[f].path, row->problem);
+            d->untimed_wrong++;
+        }
+}
+
 bool diff_match(diff *d)
 {
     qsort(d->before.files, d->before.count, sizeof *d->before.files, compare_began);
     qsort(d->after.files, d->after.count, sizeof *d->after.files, compare_began);
-    d->paired = took_turns(d);
+    d->paired = d->turns || took_turns(d);
+    find_untimed_wrong(d);
     const size_t rows = d->after.files[0].row_count;
     const matches m = {.before = match_side(d, &d->before),
                        .after = match_side(d, &d->after),
@@ -182,4 +208,7 @@ void diff_match_free(diff *d)
     }
     free(d->rows);
     free(d->ratios);
+    d->rows = NULL;
+    d->ratios = NULL;
+    d->count = d->only_before = d->only_after = 0;
 }

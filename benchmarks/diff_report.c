@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* A comparison as text and as JSON. */
+/* A comparison as text. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "diff.h"
-#include "json_text.h"
 #include "report.h"
 
-static const char *const verdicts[] = {[RATIO_SAME] = "same", [RATIO_SLOWER] = "slower", [RATIO_FASTER] = "faster"};
+const char *diff_verdict_name(ratio_verdict verdict)
+{
+    static const char *const names[] = {
+        [RATIO_SAME] = "same", [RATIO_SLOWER] = "slower", [RATIO_FASTER] = "faster", [RATIO_UNDECIDED] = "undecided"};
+    return names[verdict];
+}
 
 static const char *verdict_of(const diff *d, size_t i)
 {
-    return d->rows[i].wrong ? "WRONG" : verdicts[d->ratios[i].verdict];
+    return d->rows[i].wrong ? "WRONG" : diff_verdict_name(d->ratios[i].verdict);
 }
 
 size_t diff_count(const diff *d, ratio_verdict verdict)
@@ -23,9 +27,14 @@ size_t diff_count(const diff *d, ratio_verdict verdict)
     return count;
 }
 
+bool diff_undecided(const diff *d)
+{
+    return diff_count(d, RATIO_UNDECIDED) || d->mean.verdict == RATIO_UNDECIDED;
+}
+
 size_t diff_count_wrong(const diff *d)
 {
-    size_t count = 0;
+    size_t count = d->untimed_wrong;
     for (size_t i = 0; i < d->count; i++)
         count += d->rows[i].wrong;
     return count;
@@ -63,11 +72,11 @@ static double lost_of(const diff_side *side)
     return lost;
 }
 
-static void print_side(FILE *file, const char *name, const diff_side *side)
+static void print_side(FILE *file, const char *name, const diff_side *side, bool is_program)
 {
     const stored_results *const first = &side->files[0];
     fprintf(file, "%s  %s", name, first->path);
-    if (side->count > 1)
+    if (side->count > 1 && !is_program)
         fprintf(file, " and %zu more", side->count - 1);
     fprintf(file, ": %s, libconv2d %s, %s, %s\n", first->cpu, first->library_version, first->compiler, first->date);
 }
@@ -89,8 +98,11 @@ static void print_warnings(FILE *file, const diff *d)
         fprintf(
             file,
             "Careful: others had the CPU for %.0f %% of the old side's time and %.0f %% of the new one's, and with it "
-            "caches and memory:\n         all problems of a run may be off together, which no interval knows%s.\n",
-            100 * old_lost, 100 * new_lost, d->paired ? "" : "; runs in turns know (diff --help)");
+            "caches and memory%s\n",
+            100 * old_lost, 100 * new_lost,
+            d->paired ? "."
+                      : ":\n         all problems of a run may be off together, which no interval knows; runs in turns "
+                        "know (--run).");
     if (d->only_before || d->only_after)
         fprintf(file, "Left out: %zu rows that only the old side has timed, %zu that only the new one has.\n",
                 d->only_before, d->only_after);
@@ -98,11 +110,16 @@ static void print_warnings(FILE *file, const diff *d)
 
 static void print_head(FILE *file, const diff *d)
 {
-    print_side(file, "old", &d->before);
-    print_side(file, "new", &d->after);
+    print_side(file, "old", &d->before, d->turns);
+    print_side(file, "new", &d->after, d->turns);
     fprintf(file,
             "ratio: new time over old%s; %.3g %% sure that all intervals hold; a change by less than %.3g %% is none",
             d->by_clock ? ", as multiples of the FMA peak" : "", 100 * d->rules.confidence, 100 * d->rules.threshold);
+    if (d->rules.detect > 0)
+        fprintf(file, ";\n    one by %.3g %% is found or excluded, or it is undecided", 100 * d->rules.detect);
+    if (d->turns)
+        fprintf(file, "; %zu pairs of runs in %.0f s, of at most %zu", d->turns->pairs, d->turns->seconds,
+                d->turns->most_pairs);
     fprintf(file, d->paired ? "; the runs took turns: pairs are compared\n\n" : "\n\n");
     print_warnings(file, d);
 }
@@ -119,7 +136,10 @@ static int problem_width(const diff *d)
 
 static void print_ratio(FILE *file, const ratio_row *r, const char *verdict)
 {
-    fprintf(file, "  %6.3f  %6.3f to %6.3f  %s", r->ratio, r->low, r->high, verdict);
+    if (isfinite(r->high))
+        fprintf(file, "  %6.3f  %6.3f to %6.3f  %s", r->ratio, r->low, r->high, verdict);
+    else
+        fprintf(file, "  %6.3f  %16s  %s", r->ratio, "unknown", verdict);
 }
 
 static void print_row(FILE *file, const diff *d, size_t i, int width)
@@ -149,6 +169,20 @@ static double usual_reach(const diff *d)
     return reach;
 }
 
+/* What to do about it. */
+static void print_undecided(FILE *file, const diff *d)
+{
+    if (!diff_undecided(d))
+        return;
+    fprintf(file, "Undecided: these runs cannot tell whether there is a change by %.3g %%. ", 100 * d->rules.detect);
+    if (d->turns && !isfinite(d->mean.high))
+        fprintf(file, "It takes at least %zu pairs.\n", looks_fewest(&d->turns->looks));
+    else if (d->turns)
+        fprintf(file, "More --pairs, a longer --time for each run, a quieter\n    machine or a larger --detect may.\n");
+    else
+        fprintf(file, "Runs in turns may (--run).\n");
+}
+
 void diff_print(const diff *d, FILE *file)
 {
     const int width = problem_width(d);
@@ -160,63 +194,14 @@ void diff_print(const diff *d, FILE *file)
     char name[40];
     snprintf(name, sizeof name, "geometric mean of %zu", d->count);
     fprintf(file, "%-*s  %-6s  %3s  %8s  %8s", width, name, "", "", "", "");
-    print_ratio(file, &d->mean, verdicts[d->mean.verdict]);
-    fprintf(file, "\n\n%zu slower, %zu faster, %zu the same, %zu wrong; half of the intervals reach %.1f %% or less\n",
-            diff_count(d, RATIO_SLOWER), diff_count(d, RATIO_FASTER), diff_count(d, RATIO_SAME), diff_count_wrong(d),
-            100 * usual_reach(d));
-}
-
-static void add_ratio(json *j, const ratio_row *r)
-{
-    json_number(j, "ratio", r->ratio);
-    json_number(j, "low", r->low);
-    json_number(j, "high", r->high);
-    json_string(j, "verdict", verdicts[r->verdict]);
-}
-
-static void add_side(json *j, const char *name, const diff_side *side)
-{
-    json_open(j, name, '[');
-    for (size_t i = 0; i < side->count; i++)
-        json_string(j, NULL, side->files[i].path);
-    json_close(j, ']');
-}
-
-static void add_diff(json *j, const void *context)
-{
-    const diff *const d = context;
-    json_open(j, NULL, '{');
-    json_schema(j, "convbench-diff");
-    add_side(j, "old", &d->before);
-    add_side(j, "new", &d->after);
-    json_truth(j, "in_turns", true, d->paired);
-    json_truth(j, "by_clock", true, d->by_clock);
-    json_number(j, "threshold", d->rules.threshold);
-    json_number(j, "confidence", d->rules.confidence);
-    json_open(j, "results", '[');
-    for (size_t i = 0; i < d->count; i++) {
-        const diff_row *const row = &d->rows[i];
-        json_new_line(j);
-        json_open(j, NULL, '{');
-        json_string(j, "problem", row->after->problem);
-        json_string(j, "allowed_isa", row->after->allowed_isa);
-        json_number(j, "threads", (double)row->after->threads);
-        json_string(j, "old_kernel", row->before->kernel);
-        json_string(j, "new_kernel", row->after->kernel);
-        json_number(j, "old_seconds", row->before_seconds);
-        json_number(j, "new_seconds", row->after_seconds);
-        json_truth(j, "wrong", true, row->wrong);
-        add_ratio(j, &d->ratios[i]);
-        json_close(j, '}');
-    }
-    json_close(j, ']');
-    json_open(j, "geometric_mean", '{');
-    add_ratio(j, &d->mean);
-    json_close(j, '}');
-    json_close(j, '}');
-}
-
-bool diff_json(const diff *d, const char *path)
-{
-    return json_write_file(path, add_diff, d);
+    print_ratio(file, &d->mean, diff_verdict_name(d->mean.verdict));
+    fprintf(file, "\n\n%zu slower, %zu faster, %zu the same, ", diff_count(d, RATIO_SLOWER),
+            diff_count(d, RATIO_FASTER), diff_count(d, RATIO_SAME));
+    if (d->rules.detect > 0)
+        fprintf(file, "%zu undecided, ", diff_count(d, RATIO_UNDECIDED));
+    fprintf(file, "%zu wrong", diff_count_wrong(d));
+    if (isfinite(d->mean.high))
+        fprintf(file, "; half of the intervals reach %.1f %% or less", 100 * usual_reach(d));
+    fputc('\n', file);
+    print_undecided(file, d);
 }

@@ -20,8 +20,7 @@ static bool complain(const char *path, const char *what, const char *why)
     return false;
 }
 
-/* Everything that is left of it; NULL with errno set. */
-static char *read_all(FILE *file, size_t most, size_t *length)
+char *file_read_rest(FILE *file, size_t most, size_t *length)
 {
     char *text = NULL;
     size_t size = 0;
@@ -48,7 +47,7 @@ static char *read_all(FILE *file, size_t most, size_t *length)
 char *file_read(const char *path, size_t most, size_t *length)
 {
     FILE *const file = is_standard(path) ? stdin : fopen(path, "rb");
-    char *const text = file ? read_all(file, most, length) : NULL;
+    char *const text = file ? file_read_rest(file, most, length) : NULL;
     const int reason = errno;
     if (file && file != stdin)
         fclose(file);

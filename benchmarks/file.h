@@ -13,6 +13,9 @@
  */
 char *file_read(const char *path, size_t most, size_t *length);
 
+/* The same of what is left of an open file; said by the caller, by errno. */
+char *file_read_rest(FILE *file, size_t most, size_t *length);
+
 /*
  * Has `add` write to path ("-" is standard output), under a temporary name beside it that becomes the final one when
  * everything is on the disk.  What is no plain file (a pipe, a device) is written to directly.  False if that fails:

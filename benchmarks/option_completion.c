@@ -35,10 +35,11 @@ static void put_values(const option_row *row)
     }
 }
 
-/* convbench diff has files and options of its own. */
+/* convbench diff has files and options of its own; behind its -- are those of convbench. */
 static void put_diff(void)
 {
-    printf("    if [ \"$COMP_CWORD\" -gt 1 ] && [ \"${COMP_WORDS[1]}\" = diff ]; then\n"
+    printf("    if [ \"$COMP_CWORD\" -gt 1 ] && [ \"${COMP_WORDS[1]}\" = diff ] &&\n"
+           "        [[ \" ${COMP_WORDS[*]:0:COMP_CWORD} \" != *' -- '* ]]; then\n"
            "        case $cur in\n        -*) mapfile -t COMPREPLY < <(compgen -W \"");
     for (size_t i = 0; diff_option_name(i); i++)
         printf("%s%s", i ? " " : "", diff_option_name(i));

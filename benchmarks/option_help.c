@@ -25,7 +25,7 @@ const char help_examples[] =
     "  convbench --suite resnet50 --threads 1,2   the same of a whole network, on one thread and on two\n"
     "  convbench --explain 64x56x56 3x3 p1        which kernel runs, and why not another?\n"
     "  convbench --peers 64x56x56 3x3 p1          how fast are other libraries?\n"
-    "  convbench diff old.json new.json           did it get slower?  (diff --help)\n";
+    "  convbench diff --run OLD NEW -- 64x56x56 3x3 p1  is one of two builds slower?  (diff --help)\n";
 
 const char help_columns[] =
     "The titles of --shapes, in any order: ic ih iw oc kh kw, perhaps n (batch), g or groups, sh sw (stride), dh dw\n"

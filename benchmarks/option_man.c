@@ -88,7 +88,8 @@ int man_run(options *asked)
     fputs("convbench \\- verify and time 2\\-D convolutions\n", stdout);
     put_section("synopsis");
     fputs(".B convbench\n[\\fIOPTION\\fR]... \\fIPROBLEM\\fR...\n.br\n"
-          ".B convbench diff\n[\\fIOPTION\\fR]... \\fIOLD\\fR... \\fINEW\\fR...\n",
+          ".B convbench diff\n[\\fIOPTION\\fR]... \\fIOLD\\fR... \\fINEW\\fR...\n.br\n"
+          ".B convbench diff \\-\\-run\n[\\fIOPTION\\fR]... \\fIOLD\\fR \\fINEW\\fR \\-\\- \\fIARGUMENT\\fR...\n",
           stdout);
     put_section("description");
     put_text(
@@ -105,7 +106,8 @@ int man_run(options *asked)
     put_section("examples");
     put_lines(help_examples);
     put_section("exit status");
-    put_text("0; 1 when a result is wrong or a run failed; 2 when an argument is wrong.\n");
+    put_text("0; 1 when a result is wrong or a run failed; 2 when an argument is wrong.  Those of convbench diff are "
+             "above.\n");
     put_section("environment");
     fputs(".TP\n.B CONV2D_ISA\n", stdout);
     put_text("scalar, avx2 or avx512: an upper bound for every plan.\n");

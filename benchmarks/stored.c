@@ -7,6 +7,7 @@
 
 #include "file.h"
 #include "json_text.h"
+#include "json_value.h"
 
 enum { LARGEST_FILE = 1 << 28 };
 
@@ -170,20 +171,9 @@ static bool check_schema(const reader *r, const json_value *root)
     return version == JSON_SCHEMA_VERSION || complain(r, root, what);
 }
 
-bool stored_read(stored_results *s, const char *path)
+static bool read_document(stored_results *s, const json_value *root)
 {
-    *s = (stored_results){.path = path};
-    size_t length;
-    s->text = file_read(path, LARGEST_FILE, &length);
-    if (!s->text)
-        return false;
-    json_error error;
-    if (!json_parse(s->text, length, &s->document, &error)) {
-        fprintf(stderr, "convbench: %s:%u:%u: %s\n", path, error.line, error.column, error.message);
-        return false;
-    }
     reader r = {.to = s};
-    const json_value *const root = s->document.root;
     if (!check_schema(&r, root))
         return false;
     read_facts(s, root);
@@ -191,9 +181,31 @@ bool stored_read(stored_results *s, const char *path)
     return results && read_rows(&r, results);
 }
 
+bool stored_read_text(stored_results *s, const char *path, char *text, size_t length)
+{
+    *s = (stored_results){.path = path, .text = text};
+    json_document document;
+    json_error error;
+    if (!json_parse(text, length, &document, &error)) {
+        fprintf(stderr, "convbench: %s:%u:%u: %s\n", path, error.line, error.column, error.message);
+        return false;
+    }
+    /* Its strings lie in the text. */
+    const bool good = read_document(s, document.root);
+    json_free(&document);
+    return good;
+}
+
+bool stored_read(stored_results *s, const char *path)
+{
+    *s = (stored_results){.path = path};
+    size_t length;
+    char *const text = file_read(path, LARGEST_FILE, &length);
+    return text && stored_read_text(s, path, text, length);
+}
+
 void stored_free(stored_results *s)
 {
-    json_free(&s->document);
     free(s->text);
     free(s->rows);
     free(s->parts);

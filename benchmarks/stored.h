@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "json_value.h"
-
 typedef struct stored_part {
     double began;       /* seconds since 1970 */
     double seconds;     /* of one call: the first decile of the part's runs */
@@ -31,12 +29,13 @@ typedef struct stored_results {
     size_t row_count;
     /* What the strings and parts above lie in. */
     char *text;
-    json_document document;
     stored_part *parts;
 } stored_results;
 
 /* False if the file is no such one: that has been said on stderr, with the place.  stored_free is due in any case. */
 bool stored_read(stored_results *s, const char *path);
+/* The same of a text that file_read gave, which goes over to the results; path: what they are called. */
+bool stored_read_text(stored_results *s, const char *path, char *text, size_t length);
 void stored_free(stored_results *s);
 
 /*

@@ -55,6 +55,11 @@ def gather(convbench, oracle, folder):
     path = Path(folder) / 'times.json'
     path.write_text(json.dumps(files['times']))
     files['diff'] = written([*convbench, 'diff'], path, path)
+    path = Path(folder) / 'turns.json'
+    code = subprocess.run([*convbench, 'diff', '--run', '--limit', '0.001', '--json', path, *convbench, *convbench,
+                           '--', *FAST, *PROBLEMS], stdout=subprocess.DEVNULL, timeout=60, check=False).returncode
+    expect(code == 3, f'diff --run: exit code {code}')
+    files['diff_run'] = json.loads(path.read_text())
     return files
 
 
@@ -67,7 +72,7 @@ def check_schema(files, schema):
     kind = jsonschema.Draft202012Validator
     kind.check_schema(schema)
     for name, content in files.items():
-        which = {'summary': 'times', 'verified': 'times'}.get(name, name)
+        which = {'summary': 'times', 'verified': 'times', 'diff_run': 'diff'}.get(name, name)
         # By its own part of the schema: errors of a oneOf say little.
         part = kind({'$ref': f'#/$defs/{which}', '$defs': schema['$defs']})
         for error in part.iter_errors(content):

@@ -27,6 +27,9 @@ COMPLETIONS = [
     (['--verify', 'di'], set(), {'diff'}),
     (['diff', '--thr'], {'--threshold'}, {'--threads'}),
     (['diff', './fi'], {'./file one.json'}, {'./other.json'}),
+    (['diff', '--run', 'old', './fi'], {'./file one.json'}, {'--run'}),
+    (['diff', '--run', 'old', 'new', '--', '--lay'], {'--layout'}, {'--limit'}),
+    (['diff', '--run', 'old', 'new', '--', '--isa', 'av'], {'avx2', 'avx512'}, {'any'}),
     (['--verify', '--fr'], {'--fresh'}, {'--file'}),
 ]
 
