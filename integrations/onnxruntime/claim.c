@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which nodes become one: a convolution with elementwise nodes that follow it.  A group must have one result, and no
- * path may leave it and come back, or the graph with the group as one node would have a cycle; groups that were made
- * before count as one node in that.
+ * Which nodes become one: a convolution with elementwise nodes that follow it.  All that others can read of a group is
+ * the result of its last node, to which all its nodes lead; so no path leaves a group and comes back, and the graph
+ * with groups as nodes has no cycle.
  */
 #include "claim.h"
 
@@ -22,11 +22,8 @@ typedef struct claimer {
     ort_support *support;
     graph graph;
     int *group;       /* of each node: the number of its group, or NO_GROUP */
-    int *next;        /* the next node of the same group, in a ring */
     int *last_reader; /* of each node's results: the last node that reads one, or NO_NODE */
-    int *stack;
-    char *visited;
-    int groups; /* made so far; the one that grows has this number */
+    int groups;       /* made so far; the one that grows has this number */
 } claimer;
 
 /* The members of the group that grows, in the order they came. */
@@ -43,48 +40,12 @@ static bool is_member(const members *m, int node)
     return false;
 }
 
-static void visit(claimer *c, int node, size_t *depth)
-{
-    if (node == NO_NODE || c->visited[node])
-        return;
-    c->visited[node] = 1;
-    c->stack[(*depth)++] = node;
-}
-
-/* Whether a node outside the group needs a result of it, directly or not. */
-static bool depends_on(claimer *c, int node, const members *m)
-{
-    size_t depth = 0;
-    memset(c->visited, 0, c->graph.count);
-    visit(c, node, &depth);
-    while (depth > 0) {
-        const int current = c->stack[--depth];
-        if (is_member(m, current))
-            return true;
-        if (c->group[current] != NO_GROUP)
-            visit(c, c->next[current], &depth);
-        for (size_t i = 0; i < c->graph.nodes[current].input_count; i++)
-            visit(c, c->graph.nodes[current].inputs[i].producer, &depth);
-    }
-    return false;
-}
-
 static bool reads_group(const claimer *c, int node, const members *m)
 {
     for (size_t i = 0; i < c->graph.nodes[node].input_count; i++)
         if (is_member(m, c->graph.nodes[node].inputs[i].producer))
             return true;
     return false;
-}
-
-static bool stays_acyclic(claimer *c, int node, const members *m)
-{
-    for (size_t i = 0; i < c->graph.nodes[node].input_count; i++) {
-        const int producer = c->graph.nodes[node].inputs[i].producer;
-        if (producer != NO_NODE && !is_member(m, producer) && depends_on(c, producer, m))
-            return false;
-    }
-    return true;
 }
 
 /* Nodes outside read from one member only, and that is the last one. */
@@ -114,7 +75,7 @@ static void grow(claimer *c, members *m)
         if (c->group[node] != NO_GROUP || !reads_group(c, node, m))
             continue;
         program extended = current;
-        if (!program_extend(&extended, c->api, &c->graph.nodes[node]) || !stays_acyclic(c, node, m))
+        if (!program_extend(&extended, c->api, &c->graph.nodes[node]))
             continue;
         current = extended;
         m->nodes[m->count++] = node;
@@ -132,7 +93,6 @@ static ort_status *fuse(claimer *c, const members *m)
     for (size_t i = 0; i < m->count; i++) {
         handles[i] = c->graph.nodes[m->nodes[i]].handle;
         c->group[m->nodes[i]] = c->groups;
-        c->next[m->nodes[i]] = m->nodes[(i + 1) % m->count];
     }
     c->groups++;
     return c->ep_api->fuse(c->support, handles, m->count, &fusion);
@@ -208,11 +168,8 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
     ort_status *status = graph_read(api, whole, &c.graph);
     const size_t nodes = c.graph.count;
     c.group = malloc((nodes + 1) * sizeof *c.group);
-    c.next = malloc((nodes + 1) * sizeof *c.next);
     c.last_reader = malloc((nodes + 1) * sizeof *c.last_reader);
-    c.stack = malloc((nodes + 1) * sizeof *c.stack);
-    c.visited = malloc(nodes + 1);
-    if (!status && !(c.group && c.next && c.last_reader && c.stack && c.visited))
+    if (!status && !(c.group && c.last_reader))
         status = ort_out_of_memory(api);
     if (!status) {
         find_readers(&c);
@@ -227,10 +184,7 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
         say(&c, ORT_LOG_INFO, text);
     }
     free(c.group);
-    free(c.next);
     free(c.last_reader);
-    free(c.stack);
-    free(c.visited);
     graph_release(&c.graph);
     return status;
 }

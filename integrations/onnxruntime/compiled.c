@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "compiled.h"
 
+#include <stdlib.h>
+
 static ort_status *create_state(ort_compute *self, void *context, void **state)
 {
     (void)context;
@@ -14,14 +16,21 @@ static void release_state(ort_compute *self, void *state)
     (void)state;
 }
 
-compiled compiled_make(compute_function *compute, void (*destroy)(compiled *self))
+ort_status *compiled_new(const ort_api *api, team *t, size_t size, compute_function *compute,
+                         void (*release)(compiled *self), compiled **result)
 {
-    return (compiled){{ORT_VERSION, create_state, compute, release_state}, destroy};
+    compiled *c = calloc(1, size);
+    if (!c)
+        return ort_out_of_memory(api);
+    *c = (compiled){{ORT_VERSION, create_state, compute, release_state}, release, api, t};
+    *result = c;
+    return NULL;
 }
 
 void compiled_destroy(ort_compute *compute)
 {
     compiled *c = (compiled *)compute;
-    if (c)
-        c->destroy(c);
+    if (c && c->release)
+        c->release(c);
+    free(c);
 }

@@ -3,17 +3,20 @@
 #ifndef CONV2D_ORT_COMPILED_H
 #define CONV2D_ORT_COMPILED_H
 
-#include "ort_api.h"
+#include "team.h"
 
 typedef struct compiled {
-    ort_compute compute; /* first: the runtime's pointer to it is one to this */
-    void (*destroy)(struct compiled *self);
+    ort_compute compute;                    /* first: the runtime's pointer to it is one to this */
+    void (*release)(struct compiled *self); /* frees what belongs to it; may be NULL */
+    const ort_api *api;
+    team *team;
 } compiled;
 
 typedef ort_status *compute_function(ort_compute *self, void *state, ort_context *context);
 
-/* One without a state of its own for each session run. */
-compiled compiled_make(compute_function *compute, void (*destroy)(compiled *self));
+/* A struct of `size` bytes, all 0 behind the `compiled` that it begins with; no run has a state of its own. */
+ort_status *compiled_new(const ort_api *api, team *t, size_t size, compute_function *compute,
+                         void (*release)(compiled *self), compiled **result);
 void compiled_destroy(ort_compute *compute);
 
 #endif

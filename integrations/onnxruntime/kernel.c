@@ -2,7 +2,6 @@
 #include "kernel.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "kernel_state.h"
 
@@ -10,7 +9,7 @@ ort_status *kernel_fail(const kernel *k, const char *what)
 {
     char text[sizeof k->name + MESSAGE_SIZE];
     snprintf(text, sizeof text, "conv2d, node \"%s\": %s", k->name, what);
-    return k->api->create_status(ORT_INVALID_ARGUMENT, text);
+    return k->base.api->create_status(ORT_INVALID_ARGUMENT, text);
 }
 
 /* To images, channels, rows and columns; a tensor of fewer dimensions has the last ones. */
@@ -56,46 +55,44 @@ static ort_status *build(kernel *k, arena *weights_memory, const graph *inside, 
     graph_node outside = {.handle = fused};
     const char *refusal = "no convolution in it";
     size_t first = 0;
-    ort_status *status = graph_read_node(k->api, &outside);
+    ort_status *status = graph_read_node(k->base.api, &outside);
     while (first < inside->count && !is_convolution(&inside->nodes[first]))
         first++;
     if (!status && first < inside->count) {
         snprintf(k->name, sizeof k->name, "%s", inside->nodes[first].name);
-        refusal = program_begin(&k->program, k->api, &inside->nodes[first]);
+        refusal = program_begin(&k->program, k->base.api, &inside->nodes[first]);
     }
     for (size_t i = 0; !status && !refusal && i < inside->count; i++)
-        if (i != first && !program_extend(&k->program, k->api, &inside->nodes[i]))
+        if (i != first && !program_extend(&k->program, k->base.api, &inside->nodes[i]))
             refusal = "a node that was not claimed";
     if (!status)
         status = refusal ? kernel_fail(k, refusal) : pack_constants(k, weights_memory);
     if (!status)
-        status = program_keep(&k->program, k->api, &outside, k->packed != NULL);
+        status = program_keep(&k->program, k->base.api, &outside, k->packed != NULL);
     graph_node_release(&outside);
     return status;
 }
 
-static void destroy(compiled *c)
+static void release(compiled *c)
 {
     kernel *k = (kernel *)c;
     program_free(&k->program);
     pthread_mutex_destroy(&k->lock);
-    free(k);
 }
 
 ort_status *kernel_create(const ort_api *api, team *t, arena *weights_memory, const graph *inside,
                           const ort_node *fused, ort_compute **result)
 {
-    kernel *k = calloc(1, sizeof *k);
-    if (!k)
-        return ort_out_of_memory(api);
-    k->base = compiled_make(kernel_compute, destroy);
-    k->api = api;
-    k->team = t;
-    pthread_mutex_init(&k->lock, NULL);
-    ort_status *status = build(k, weights_memory, inside, fused);
+    compiled *base;
+    ort_status *status = compiled_new(api, t, sizeof(kernel), kernel_compute, release, &base);
     if (status)
-        destroy(&k->base);
+        return status;
+    kernel *k = (kernel *)base;
+    pthread_mutex_init(&k->lock, NULL);
+    status = build(k, weights_memory, inside, fused);
+    if (status)
+        compiled_destroy(&base->compute);
     else
-        *result = &k->base.compute;
+        *result = &base->compute;
     return status;
 }

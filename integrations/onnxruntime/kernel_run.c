@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "call.h"
 #include "kernel_state.h"
 
 /* Everything of one call. */
@@ -21,33 +22,16 @@ typedef struct run {
 
 static ort_status *read_input(const run *r, const source *s, tensor *t)
 {
-    const ort_api *api = r->kernel->api;
-    const ort_value *value = NULL;
-    ort_shape *shape = NULL;
-    int64_t dims[MAX_RANK];
-    size_t rank = 0;
-    void *data = NULL;
-    ort_status *status = api->kernel_input(r->context, (size_t)s->input, &value);
-    if (!status && !value)
-        status = kernel_fail(r->kernel, "an input is missing");
-    if (!status)
-        status = api->tensor_data((ort_value *)value, &data);
-    if (!status)
-        status = api->tensor_info(value, &shape);
-    if (!status)
-        status = api->rank(shape, &rank);
-    if (!status && rank > r->kernel->program.conv.rank)
-        status = kernel_fail(r->kernel, "a tensor has more dimensions than the convolution's");
-    if (!status)
-        status = api->dims(shape, dims, rank);
-    if (!status) {
-        static const float none;
-        t->data = data ? data : &none;
-        kernel_set_dims(t, dims, rank, r->kernel->program.conv.rank);
-    }
-    if (shape)
-        api->release_tensor_info(shape);
-    return status;
+    const kernel *k = r->kernel;
+    call_tensor input;
+    ort_status *status = call_input(k->base.api, r->context, (size_t)s->input, &input);
+    if (status)
+        return status;
+    if (input.rank > k->program.conv.rank)
+        return kernel_fail(k, "a tensor has more dimensions than the convolution's");
+    t->data = input.data;
+    kernel_set_dims(t, input.dims, input.rank, k->program.conv.rank);
+    return NULL;
 }
 
 static const source *source_of_tensor(const program *p, size_t index)
@@ -107,23 +91,17 @@ static ort_status *find_plan(run *r)
 
 static ort_status *make_output(run *r)
 {
-    const ort_api *api = r->kernel->api;
-    int64_t dims[4];
-    const size_t rank = r->kernel->program.conv.rank;
+    call_tensor output = {.rank = r->kernel->program.conv.rank};
     for (size_t i = 0; i < 4; i++)
-        dims[i < 3 || rank == 4 ? i : 2] = (int64_t)r->plan.out[i];
-    ort_value *value = NULL;
-    void *data = NULL;
-    ort_status *status = api->kernel_output(r->context, 0, dims, rank, &value);
-    if (!status)
-        status = api->tensor_data(value, &data);
-    r->out = data;
+        output.dims[i < 3 || output.rank == 4 ? i : 2] = (int64_t)r->plan.out[i];
+    ort_status *status = call_output(r->kernel->base.api, r->context, &output);
+    r->out = output.data;
     return status;
 }
 
 static ort_status *take(run *r, team_buffer *buffer, size_t floats)
 {
-    *buffer = team_take(r->kernel->team, floats);
+    *buffer = team_take(r->kernel->base.team, floats);
     return floats && !buffer->memory ? kernel_fail(r->kernel, "out of memory") : NULL;
 }
 
@@ -157,7 +135,7 @@ static bool has_steps(const run *r)
 
 static ort_status *convolve(run *r)
 {
-    team *t = r->kernel->team;
+    team *t = r->kernel->base.team;
     const bool in_place = memcmp(r->plan.middle, r->plan.out, sizeof r->plan.out) == 0;
     const size_t parts = team_parts(t, conv2d_useful_parts(&r->plan.conv));
     ort_status *status = prepare_weights(r);
@@ -170,7 +148,7 @@ static ort_status *convolve(run *r)
     r->args.out = in_place ? r->out : r->middle.memory;
     r->args.workspace = r->workspace.memory;
     if (!status)
-        status = team_run(r->kernel->api, r->context, convolve_part, r, parts);
+        status = team_run(r->kernel->base.api, r->context, convolve_part, r, parts);
     const conv2d_status failed = (conv2d_status)atomic_load(&r->failed);
     return !status && failed ? kernel_fail(r->kernel, conv2d_status_string(failed)) : status;
 }
@@ -216,15 +194,15 @@ static ort_status *evaluate(run *r)
             expand(t, r->plan.out, r->expanded[i].memory);
         r->evaluation.operands[i] = r->expanded[i].memory;
     }
-    const size_t parts = team_parts(r->kernel->team, expression_units(&r->plan.shape) / UNITS_PER_PART);
-    return status ? status : team_run(r->kernel->api, r->context, evaluate_part, r, parts);
+    const size_t parts = team_parts(r->kernel->base.team, expression_units(&r->plan.shape) / UNITS_PER_PART);
+    return status ? status : team_run(r->kernel->base.api, r->context, evaluate_part, r, parts);
 }
 
 ort_status *kernel_compute(ort_compute *self, void *state, ort_context *context)
 {
     (void)state;
     run r = {.kernel = (kernel *)self, .context = context};
-    team *t = r.kernel->team;
+    team *t = r.kernel->base.team;
     ort_status *status = read_tensors(&r);
     if (!status)
         status = find_plan(&r);

@@ -20,8 +20,6 @@ typedef struct cached_plan {
 
 typedef struct kernel {
     compiled base; /* first: the runtime's pointer to its first member is one to the kernel */
-    const ort_api *api;
-    team *team;
     char name[128];
     program program;
     float *packed; /* of the arena; NULL: weights or bias are no constants */

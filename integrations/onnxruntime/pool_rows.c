@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "pool_rows.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <conv2d.h>
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+enum { LANES = 8, ROWS = 8 };
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
+
+/* to[0 ..] becomes the largest of `count` values that are `pitch` apart.  A NaN among them is the largest. */
+static ALWAYS_INLINE void pool_vector(const float *values, size_t pitch, size_t count, float *to)
+{
+    lanes best, value;
+    memcpy(&best, values, sizeof best);
+    for (size_t i = 1; i < count; i++) {
+        memcpy(&value, values + i * pitch, sizeof value);
+        const mask take = (value > best) | (value != value);
+        best = (lanes)(((mask)value & take) | ((mask)best & ~take));
+    }
+    memcpy(to, &best, sizeof best);
+}
+
+static ALWAYS_INLINE void pool_scalars(const float *values, size_t pitch, size_t count, float *to, size_t width)
+{
+    for (size_t x = 0; x < width; x++) {
+        float best = values[x];
+        for (size_t i = 1; i < count; i++) {
+            const float value = values[x + i * pitch];
+            best = value > best || value != value ? value : best;
+        }
+        to[x] = best;
+    }
+}
+
+/* The last vector of a row overlaps the one before it. */
+static ALWAYS_INLINE void pool_row(const float *values, size_t pitch, size_t count, float *to, size_t width)
+{
+    if (width < LANES) {
+        pool_scalars(values, pitch, count, to, width);
+        return;
+    }
+    for (size_t x = 0; x + LANES <= width; x += LANES)
+        pool_vector(values + x, pitch, count, to + x);
+    pool_vector(values + width - LANES, pitch, count, to + width - LANES);
+}
+
+static ALWAYS_INLINE void pool_apart(const float *values, size_t pitch, size_t count, float *to, size_t width)
+{
+    if (count == 3)
+        pool_row(values, pitch, 3, to, width);
+    else if (count == 2)
+        pool_row(values, pitch, 2, to, width);
+    else
+        pool_row(values, pitch, count, to, width);
+}
+
+static ALWAYS_INLINE void pick(const float *restrict columns, size_t stride, float *restrict out, size_t width)
+{
+    for (size_t x = 0; x < width; x++)
+        out[x] = columns[x * stride];
+}
+
+/* The maxima over the rows of an output row's windows. */
+static ALWAYS_INLINE void pool_down(const pooling *p, size_t row, float *columns)
+{
+    const window *w = p->window;
+    const size_t height = p->in_size[0], width = p->in_size[1];
+    const size_t plane = row / p->out_size[0], y = row % p->out_size[0] * w->stride[0];
+    const size_t first = y > w->begin[0] ? y - w->begin[0] : 0, beyond = y + w->kernel[0] - w->begin[0];
+    const size_t last = beyond < height ? beyond : height;
+    pool_apart(p->in + (plane * height + first) * width, width, last - first, columns + w->begin[1], width);
+}
+
+/* The maxima of these, for windows between strides, too: in whole vectors that is faster. */
+static ALWAYS_INLINE void pool_across(const pooling *p, const float *columns, float *pooled, float *out)
+{
+    const size_t stride = p->window->stride[1], kernel = p->window->kernel[1];
+    pool_apart(columns, 1, kernel, stride == 1 ? out : pooled, (p->out_size[1] - 1) * stride + 1);
+    if (stride == 2)
+        pick(pooled, 2, out, p->out_size[1]);
+    else if (stride > 1)
+        pick(pooled, stride, out, p->out_size[1]);
+}
+
+/* Several rows down before the first one goes across: a load that straddles two stores waits until both are done. */
+static ALWAYS_INLINE void pool_rows(const pooling *p, float *columns, size_t begin, size_t end)
+{
+    const size_t pitch = p->columns_pitch;
+    for (size_t x = 0; x < ROWS * pitch; x++)
+        columns[x] = -INFINITY;
+    for (size_t row = begin; row < end; row += ROWS) {
+        const size_t count = end - row < ROWS ? end - row : ROWS;
+        for (size_t i = 0; i < count; i++)
+            pool_down(p, row + i, columns + i * pitch);
+        for (size_t i = 0; i < count; i++)
+            pool_across(p, columns + i * pitch, columns + ROWS * pitch, p->out + (row + i) * p->out_size[1]);
+    }
+}
+
+static void pool_baseline(const pooling *p, float *columns, size_t begin, size_t end)
+{
+    pool_rows(p, columns, begin, end);
+}
+
+#ifdef __x86_64__
+__attribute__((target("avx2"))) static void pool_avx2(const pooling *p, float *columns, size_t begin, size_t end)
+{
+    pool_rows(p, columns, begin, end);
+}
+#else
+static void pool_avx2(const pooling *p, float *columns, size_t begin, size_t end)
+{
+    pool_baseline(p, columns, begin, end);
+}
+#endif
+
+void pooling_part(void *data, size_t part, size_t parts)
+{
+    const pooling *p = data;
+    const size_t rows = p->planes * p->out_size[0];
+    const size_t begin = rows / parts * part + rows % parts * part / parts;
+    const size_t end = rows / parts * (part + 1) + rows % parts * (part + 1) / parts;
+    float *columns = p->columns + (ROWS + 1) * part * p->columns_pitch;
+    (conv2d_cpu_isa() >= CONV2D_ISA_AVX2 ? pool_avx2 : pool_baseline)(p, columns, begin, end);
+}
+
+size_t pooling_scratch(pooling *p, size_t parts)
+{
+    enum { LINE = 16 };
+    const size_t reached = (p->out_size[1] - 1) * p->window->stride[1] + p->window->kernel[1];
+    const size_t padded = p->in_size[1] + p->window->begin[1];
+    p->columns_pitch = ((reached > padded ? reached : padded) + LINE) / LINE * LINE;
+    return (ROWS + 1) * parts * p->columns_pitch;
+}
