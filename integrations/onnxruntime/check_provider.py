@@ -130,6 +130,11 @@ def check_tails():
                {"r": tensor(2, 5, 1, 1)}, {"k": channels})
     check_tail("by column", [node("Mul", ["c", "r"], "y")], {"Mul": 1}, {"r": tensor(17)})
     check_tail("by pixel", [node("Mul", ["r", "c"], "y")], {"Mul": 1}, {"r": tensor(2, 1, 12, 17)})
+    check_tail("product, in place", [node("Mul", ["c", "r"], "y")], {"Mul": 1}, {"r": tensor(1, 5, 58, 68)},
+               x=tensor(1, 4, 60, 70))
+    for order in ["c", "a"], ["a", "c"]:
+        check_tail("hard swish as a product", [node("HardSigmoid", ["c"], "a"), node("Mul", order, "y")],
+                   {"HardSigmoid": 1, "Mul": 1}, x=tensor(1, 4, 60, 70))
     check_tail("gate", [node("HardSigmoid", ["c"], "a"), node("Mul", ["r", "a"], "b"), node("Add", ["r", "b"], "y")],
                {"HardSigmoid": 1, "Mul": 1, "Add": 1}, {"r": same}, x=tensor(2, 4, 1, 1), w=tensor(5, 4, 1, 1))
     check_tail("one dimension", [node("Sub", ["c", "k"], "a"), node("Add", ["a", "r"], "y")], {"Sub": 1, "Add": 1},
@@ -165,7 +170,7 @@ def check_graphs():
     gate = [conv(**same), helper.make_node("GlobalAveragePool", ["c"], ["p"]), conv("p", "v", y="g"),
             helper.make_node("HardSigmoid", ["g"], ["h"]), helper.make_node("Mul", ["c", "h"], ["y"])]
     check_graph("squeeze and excite", gate, {"x": x}, ["y"], {"w": w, "v": v},
-                {"Conv": 2, "HardSigmoid": 1, "Mul": 1})
+                {"Conv": 2, "GlobalAveragePool": 1, "HardSigmoid": 1, "Mul": 1})
     # Two groups that could each take the other's sum would make a cycle of the two.
     crossed = [conv(y="a", **same), conv(w="v", y="b"), helper.make_node("Relu", ["a"], ["a1"]),
                helper.make_node("Relu", ["b"], ["b1"]), helper.make_node("Add", ["a1", "b1"], ["y"]),
@@ -188,6 +193,19 @@ def check_graphs():
                                                                                           ["yes"])]
     check_graph("in a branch", reduce + [branch], {"x": x}, ["y"], {"w": w, "zero": numpy.float32(0)},
                 {"Conv": 1, "Relu": 1})
+
+
+def check_average(x):
+    """Both averages within the bound of their sums' rounding, and the same bits on any number of threads."""
+    model = make_model([conv(group=x.shape[1]), helper.make_node("GlobalAveragePool", ["c"], ["y"])],
+                       inputs_of({"x": x}), [value("y", None)], [constant("w", numpy.ones((x.shape[1], 1, 1, 1), "f"))])
+    ours = session(model, DEVICE, threads=2)
+    check(dict(claimed(ours)) == {"Conv": 1, "GlobalAveragePool": 1}, f"average: claimed {dict(claimed(ours))}")
+    got, expected = ours.run(None, {"x": x})[0], session(model).run(None, {"x": x})[0]
+    pixels = x.shape[2] * x.shape[3]
+    bound = bound_of_difference(numpy.abs(x).sum((2, 3), keepdims=True) / pixels, pixels)
+    check(got.shape == expected.shape and (numpy.abs(got - expected) <= bound).all(), f"average of {x.shape}: values")
+    check(numpy.array_equal(got, session(model, DEVICE).run(None, {"x": x})[0]), f"average of {x.shape}: one thread")
 
 
 def check_pools():
@@ -217,6 +235,8 @@ def check_pools():
     check_pool("no image", x=tensor(0, 4, 21, 30), kernel_shape=[2, 2], strides=[2, 2])
     check_pool("dilated is left", taken=False, kernel_shape=[3, 3], dilations=[2, 2])
     check_pool("automatic padding is left", taken=False, kernel_shape=[3, 3], auto_pad="SAME_UPPER")
+    for shape in (2, 7, 21, 30), (3, 5, 1, 1), (1, 6, 7, 7), (0, 4, 3, 3), (1, 40, 112, 113):
+        check_average(tensor(*shape))
     nothing = tensor(1, 4, 6, 6)
     nothing[0, 2, 3, 3] = numpy.nan
     model = make_model([conv(), helper.make_node("MaxPool", ["c"], ["y"], kernel_shape=[2, 2], strides=[2, 2])],
@@ -238,6 +258,8 @@ def check_refused():
     unknown = make_model([helper.make_node("Reshape", ["w0", "shape"], ["w"]), conv()],
                          inputs_of({"x": x, "w0": w}) + [value("shape", ["n"], TensorProto.INT64)], [value("c", None)])
     refuse("weights of unknown rank", unknown, {"x": x, "w0": w, "shape": numpy.array([3, 2, 3, 3])})
+    refuse("pooling without convolutions", make_model([helper.make_node("GlobalAveragePool", ["x"], ["y"])],
+                                                      inputs_of({"x": x}), [value("y", None)]), {"x": x})
     back = make_model([helper.make_node("ConvTranspose", ["x", "w"], ["y"])], inputs_of({"x": x}), [value("y", None)],
                       [constant("w", tensor(2, 3, 3, 3))])
     refuse("ConvTranspose", back, {"x": x})

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "max_pool.h"
+#include "lone.h"
 #include "program.h"
 
 enum { NO_GROUP = -1, MAX_GROUP = MAX_STEPS + 4 };
@@ -132,14 +132,15 @@ static ort_status *claim_all(claimer *c, claim_count *count)
     return status;
 }
 
-/* Where convolutions are ours, so is pooling, or tensors would change their layout in between. */
-static ort_status *claim_pools(claimer *c)
+/* Where convolutions are ours, so is what stands between them. */
+static ort_status *claim_lone(claimer *c)
 {
     ort_status *status = NULL;
     for (size_t node = 0; !status && node < c->graph.count; node++) {
-        if (c->group[node] != NO_GROUP || !is_max_pool(&c->graph.nodes[node]))
+        const lone_operator *lone = lone_find(&c->graph.nodes[node]);
+        if (c->group[node] != NO_GROUP || !lone)
             continue;
-        const char *refusal = max_pool_refusal(c->api, &c->graph.nodes[node]);
+        const char *refusal = lone->refusal(c->api, &c->graph.nodes[node]);
         if (refusal)
             say_refusal(c, &c->graph.nodes[node], refusal);
         else
@@ -175,7 +176,7 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
         find_readers(&c);
         status = claim_all(&c, count);
         if (!status && count->claimed)
-            status = claim_pools(&c);
+            status = claim_lone(&c);
     }
     if (!status && count->convolutions) {
         char text[128];

@@ -52,8 +52,12 @@ static ALWAYS_INLINE void each(step_kind kind, const expression_step *step, floa
                                size_t left_step, const float *right, size_t right_step, size_t count)
 {
     const float a = step->a, b = step->b, low = step->low, high = step->high;
-    for (size_t i = 0; i < count; i++)
-        out[i] = step_value(kind, left[i * left_step], right[i * right_step], a, b, low, high);
+    if (left == out) /* in place, left_step is 1 */
+        for (size_t i = 0; i < count; i++)
+            out[i] = step_value(kind, out[i], right[i * right_step], a, b, low, high);
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = step_value(kind, left[i * left_step], right[i * right_step], a, b, low, high);
 }
 
 /* The kind and the distances become constants of loops of their own. */

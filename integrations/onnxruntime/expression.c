@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "elementwise.h"
+#include "range.h"
 
 /* Of so many elements that the values of all steps fit an L1 of 32 KiB; a single step keeps none. */
 enum { BLOCK = 256, LONG_BLOCK = 16 * BLOCK };
@@ -48,22 +49,29 @@ size_t expression_units(const expression_shape *shape)
     return flat.images * flat.channels * blocks_of(&flat, BLOCK);
 }
 
-/* One step that reads neither its own result nor makes a single value needs no buffer, so its blocks may be long. */
+/* Whether a step of these operands may store where it reads: element by element, from the left only. */
+static bool may_store(const expression_step *step, block_value left, block_value right, const float *out)
+{
+    return (left.at != out || left.element) && (right.at != out || step_is_unary(step->kind)) &&
+           (left.element || right.element);
+}
+
+/* One step that needs no buffer may have long blocks. */
 static size_t block_of(const evaluation *e)
 {
     const expression *x = e->expression;
     if (x->step_count != e->first_step + 1)
         return BLOCK;
     const expression_step *step = &x->steps[e->first_step];
-    const size_t values[] = {step->left, step_is_unary(step->kind) ? step->left : step->right};
-    size_t element = 0;
+    const size_t numbers[] = {step->left, step_is_unary(step->kind) ? step->left : step->right};
+    block_value values[2];
     for (size_t i = 0; i < 2; i++) {
-        const size_t operand = values[i] == e->base ? 0 : values[i];
-        if (operand >= MAX_OPERANDS || e->operands[operand] == e->out)
+        const size_t operand = numbers[i] == e->base ? 0 : numbers[i];
+        if (operand >= MAX_OPERANDS)
             return BLOCK;
-        element |= e->shape->views[operand].element;
+        values[i] = (block_value){e->operands[operand], e->shape->views[operand].element};
     }
-    return element ? LONG_BLOCK : BLOCK;
+    return may_store(step, values[0], values[1], e->out) ? LONG_BLOCK : BLOCK;
 }
 
 /* The value of a step in the block: a single one if its operands are. */
@@ -76,8 +84,7 @@ static void evaluate_block(const evaluation *e, elementwise_fn *apply, block_val
         const block_value left = values[step->left],
                           right = values[step_is_unary(step->kind) ? step->left : step->right];
         const size_t element = left.element | right.element;
-        const bool last = i + 1 == x->step_count && left.at != out && right.at != out;
-        float *to = last && element ? out : buffers[i];
+        float *to = i + 1 == x->step_count && may_store(step, left, right, out) ? out : buffers[i];
         apply(step, to, left.at, left.element, right.at, right.element, element ? count : 1);
         values[MAX_OPERANDS + i] = (block_value){to, element};
     }
@@ -97,12 +104,11 @@ void expression_evaluate(const evaluation *e, size_t part, size_t parts)
 
     const expression_shape shape = flattened(e->shape);
     const size_t block = block_of(e), blocks = blocks_of(&shape, block), units = shape.images * shape.channels * blocks;
-    const size_t begin = units / parts * part + units % parts * part / parts;
-    const size_t end = units / parts * (part + 1) + units % parts * (part + 1) / parts;
+    const range own = range_of(units, part, parts);
     size_t operands = MAX_OPERANDS;
     while (operands > 0 && !e->operands[operands - 1])
         operands--;
-    for (size_t unit = begin; unit < end; unit++) {
+    for (size_t unit = own.begin; unit < own.end; unit++) {
         const size_t plane = unit / blocks, at = unit % blocks * block;
         const size_t image = plane / shape.channels, channel = plane % shape.channels;
         block_value values[MAX_OPERANDS + MAX_STEPS];

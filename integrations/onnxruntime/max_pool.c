@@ -13,11 +13,6 @@ typedef struct max_pool {
     window window;
 } max_pool;
 
-bool is_max_pool(const graph_node *node)
-{
-    return !*node->domain && strcmp(node->type, "MaxPool") == 0;
-}
-
 /* Up to four integers; those that are not given stay. */
 static bool read_sizes(const ort_api *api, const graph_node *node, const char *name, size_t wanted, size_t *values)
 {

@@ -84,14 +84,32 @@ static void merge_swish(merger *m, expression_step *step)
     kill(m, sum);
 }
 
+/* x * hard_sigmoid(x). */
+static void merge_gate(merger *m, expression_step *step)
+{
+    if (step->kind != STEP_MULTIPLY)
+        return;
+    for (size_t i = 0; i < 2; i++) {
+        const size_t x = i ? step->right : step->left;
+        const expression_step *gate = only_step(m, i ? step->left : step->right, STEP_HARD_SIGMOID);
+        if (!gate || gate->left != x)
+            continue;
+        *step = (expression_step){.kind = STEP_HARD_SWISH, .left = x, .a = gate->a, .b = gate->b};
+        kill(m, gate);
+        return;
+    }
+}
+
 void expression_merge(expression *x, const float *const scalars[MAX_OPERANDS])
 {
     merger m = {.x = x, .scalars = scalars};
     for (size_t i = 0; i < x->step_count; i++)
         merge_swish(&m, &x->steps[i]);
     for (size_t i = 0; i < x->step_count; i++)
-        if (!m.dead[i])
+        if (!m.dead[i]) {
             merge_affine(&m, &x->steps[i]);
+            merge_gate(&m, &x->steps[i]);
+        }
     size_t kept = 0, number[MAX_OPERANDS + MAX_STEPS];
     for (size_t i = 0; i < MAX_OPERANDS; i++)
         number[i] = i;

@@ -7,6 +7,8 @@
 
 #include <conv2d.h>
 
+#include "range.h"
+
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 enum { LANES = 8, ROWS = 8 };
@@ -123,11 +125,9 @@ static void pool_avx2(const pooling *p, float *columns, size_t begin, size_t end
 void pooling_part(void *data, size_t part, size_t parts)
 {
     const pooling *p = data;
-    const size_t rows = p->planes * p->out_size[0];
-    const size_t begin = rows / parts * part + rows % parts * part / parts;
-    const size_t end = rows / parts * (part + 1) + rows % parts * (part + 1) / parts;
+    const range own = range_of(p->planes * p->out_size[0], part, parts);
     float *columns = p->columns + (ROWS + 1) * part * p->columns_pitch;
-    (conv2d_cpu_isa() >= CONV2D_ISA_AVX2 ? pool_avx2 : pool_baseline)(p, columns, begin, end);
+    (conv2d_cpu_isa() >= CONV2D_ISA_AVX2 ? pool_avx2 : pool_baseline)(p, columns, own.begin, own.end);
 }
 
 size_t pooling_scratch(pooling *p, size_t parts)

@@ -8,7 +8,7 @@
 #include "claim.h"
 #include "compiled.h"
 #include "kernel.h"
-#include "max_pool.h"
+#include "lone.h"
 #include "ort_api.h"
 #include "team.h"
 
@@ -53,8 +53,9 @@ static ort_status *compile_part(provider *p, const ort_graph *part, const ort_no
     const ort_api *api = &p->factory->api;
     graph inside;
     ort_status *status = graph_read(api, part, &inside);
-    if (!status && inside.count == 1 && is_max_pool(&inside.nodes[0]))
-        status = max_pool_create(api, &p->team, &inside.nodes[0], compute);
+    const lone_operator *lone = inside.count == 1 ? lone_find(&inside.nodes[0]) : NULL;
+    if (!status && lone)
+        status = lone->create(api, &p->team, &inside.nodes[0], compute);
     else if (!status)
         status = kernel_create(api, &p->team, &p->weights, &inside, fused, compute);
     graph_release(&inside);
