@@ -22,6 +22,7 @@ FAULTS.allocations_counted.restype = FAULTS.allocations_held.restype = ctypes.c_
 FAULTS.fail_allocation.argtypes = [ctypes.c_ulong, ctypes.c_char_p]
 OBJECT = os.path.basename(LIBRARY).encode()
 RANDOM = numpy.random.default_rng(6)
+CLAIMS = 13 # nodes of make_network
 failures = []
 
 
@@ -36,15 +37,24 @@ def tensor(*shape):
 
 
 def make_network():
-    """Packed weights and those of a run, a constant that is kept, a residual, an operand to be written out, a pool."""
+    """Packed weights and those of a run, a constant that is kept, a residual, an operand to be written out, pools, a
+    Concat that is stored into and one that is normalized."""
     same = {"pads": [1, 1, 1, 1]}
     nodes = [helper.make_node("Conv", ["x", "w", "b"], ["c"], **same), helper.make_node("Sub", ["c", "k"], ["m"]),
              helper.make_node("Add", ["m", "r"], ["a"]),
              helper.make_node("MaxPool", ["a"], ["p"], kernel_shape=[2, 2], strides=[2, 2]),
-             helper.make_node("Conv", ["p", "v"], ["d"], **same), helper.make_node("Mul", ["d", "columns"], ["y"])]
+             helper.make_node("Conv", ["p", "v"], ["d"], kernel_shape=[3, 3], **same),
+             helper.make_node("Mul", ["d", "columns"], ["e"]),
+             helper.make_node("Conv", ["e", "u"], ["f"]), helper.make_node("Conv", ["e", "t"], ["g"], **same),
+             helper.make_node("Concat", ["f", "g"], ["h"], axis=1),
+             helper.make_node("Concat", ["h", "p"], ["i"], axis=1),
+             helper.make_node("BatchNormalization", ["i"] + ["ones"] * 4, ["j"]),
+             helper.make_node("Relu", ["j"], ["l"]), helper.make_node("GlobalAveragePool", ["l"], ["y"])]
     inputs = [value(name, [f"{name}{i}" for i in range(rank)])
               for name, rank in (("x", 4), ("r", 4), ("v", 4), ("columns", 1))]
-    constants = [constant("w", tensor(8, 4, 3, 3)), constant("b", tensor(8)), constant("k", tensor(8, 1, 1))]
+    constants = [constant("w", tensor(8, 4, 3, 3)), constant("b", tensor(8)), constant("k", tensor(8, 1, 1)),
+                 constant("u", tensor(5, 6, 1, 1)), constant("t", tensor(7, 6, 3, 3)),
+                 constant("ones", numpy.ones(20, numpy.float32))]
     return make_model(nodes, inputs, [value("y", None)], constants)
 
 
@@ -109,7 +119,7 @@ def main():
     network = make_network()
     small, large = feeds_of(20), feeds_of(90)
     plain = session(network, device)
-    check(sum(claimed(plain).values()) == 6, f"claimed {dict(claimed(plain))}")
+    check(sum(claimed(plain).values()) == CLAIMS, f"claimed {dict(claimed(plain))}")
     expected, expected_large = plain.run(None, small)[0], plain.run(None, large)[0]
     del plain
 
@@ -119,7 +129,7 @@ def main():
 
     # The runtime logs that the provider cannot look at a graph, and keeps it.
     refuse_each("session", lambda: None, lambda _: run_new(),
-                lambda result: result[0] == 6 and numpy.array_equal(result[1], expected),
+                lambda result: result[0] == CLAIMS and numpy.array_equal(result[1], expected),
                 lambda result: result[0] == 0 and numpy.allclose(result[1], expected, rtol=1e-3, atol=1e-3))
     refuse_each("first run", lambda: session(network, device), lambda made: made.run(None, small)[0],
                 lambda result: numpy.array_equal(result, expected))

@@ -8,29 +8,9 @@ import threading
 
 from provider import (TensorProto, bound_of_difference, claimed, constant, conv_magnitudes, helper, make_model, numpy,
                       register, session, value)
+from small_graphs import check, conv, inputs_of, node, run_checks, tensor
 
 DEVICE = register(sys.argv[1])
-RANDOM = numpy.random.default_rng(20)
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print(f"FAILED: {what}")
-
-
-def tensor(*shape):
-    return RANDOM.standard_normal(shape).astype(numpy.float32)
-
-
-def conv(x="x", w="w", b=None, y="c", **attributes):
-    return helper.make_node("Conv", [x, w] + ([b] if b else []), [y], **attributes)
-
-
-def inputs_of(arrays):
-    """Inputs of unknown extents, so that nothing can be planned ahead."""
-    return [value(name, [f"{name}{i}" for i in range(array.ndim)]) for name, array in arrays.items()]
 
 
 def check_conv(what, x, w, b=None, constant_weights=True, **attributes):
@@ -38,14 +18,14 @@ def check_conv(what, x, w, b=None, constant_weights=True, **attributes):
     tensors = {"x": x, "w": w} | ({"b": b} if b is not None else {})
     fixed = [name for name in tensors if constant_weights and name != "x"]
     feeds = {name: array for name, array in tensors.items() if name not in fixed}
-    node = conv(b="b" if b is not None else None, **attributes)
-    model = make_model([node], inputs_of(feeds), [value("c", None)], [constant(name, tensors[name]) for name in fixed])
+    alone = conv(b="b" if b is not None else None, **attributes)
+    model = make_model([alone], inputs_of(feeds), [value("c", None)], [constant(name, tensors[name]) for name in fixed])
     ours = session(model, DEVICE, threads=2)
     check(claimed(ours) == {"Conv": 1}, f"{what}: claimed {claimed(ours)}")
     got, expected = ours.run(None, feeds)[0], session(model).run(None, feeds)[0]
     check(got.shape == expected.shape, f"{what}: {got.shape}, not {expected.shape}")
     if got.shape == expected.shape and got.size:
-        magnitudes, products = conv_magnitudes(node, list(tensors.values()))
+        magnitudes, products = conv_magnitudes(alone, list(tensors.values()))
         excess = numpy.abs(got - expected) / bound_of_difference(magnitudes, products).clip(1e-300)
         check(excess.max() <= 1, f"{what}: {excess.max():.2f} times the bound")
 
@@ -95,9 +75,6 @@ def check_tail(what, nodes, claims, others=None, constants=None, x=None, w=None,
 
 
 def check_tails():
-    def node(kind, sources, result, **attributes):
-        return helper.make_node(kind, sources, [result], **attributes)
-
     f32 = numpy.float32
     same, channels = tensor(2, 5, 12, 17), tensor(5, 1, 1)
     check_tail("relu", [node("Relu", ["c"], "y")], {"Relu": 1})
@@ -195,56 +172,6 @@ def check_graphs():
                 {"Conv": 1, "Relu": 1})
 
 
-def check_average(x):
-    """Both averages within the bound of their sums' rounding, and the same bits on any number of threads."""
-    model = make_model([conv(group=x.shape[1]), helper.make_node("GlobalAveragePool", ["c"], ["y"])],
-                       inputs_of({"x": x}), [value("y", None)], [constant("w", numpy.ones((x.shape[1], 1, 1, 1), "f"))])
-    ours = session(model, DEVICE, threads=2)
-    check(dict(claimed(ours)) == {"Conv": 1, "GlobalAveragePool": 1}, f"average: claimed {dict(claimed(ours))}")
-    got, expected = ours.run(None, {"x": x})[0], session(model).run(None, {"x": x})[0]
-    pixels = x.shape[2] * x.shape[3]
-    bound = bound_of_difference(numpy.abs(x).sum((2, 3), keepdims=True) / pixels, pixels)
-    check(got.shape == expected.shape and (numpy.abs(got - expected) <= bound).all(), f"average of {x.shape}: values")
-    check(numpy.array_equal(got, session(model, DEVICE).run(None, {"x": x})[0]), f"average of {x.shape}: one thread")
-
-
-def check_pools():
-    """The largest of some numbers is the same, whoever finds it."""
-    x, w = tensor(2, 4, 21, 30), tensor(7, 4, 1, 1)
-
-    def check_pool(what, taken=True, x=x, **attributes):
-        nodes = [conv(), helper.make_node("MaxPool", ["c"], ["y"], **attributes)]
-        model = make_model(nodes, inputs_of({"x": x}), [value("c", None), value("y", None)], [constant("w", w)])
-        ours = session(model, DEVICE, threads=2)
-        check(dict(claimed(ours)) == ({"Conv": 1, "MaxPool": 1} if taken else {"Conv": 1}),
-              f"pool, {what}: claimed {dict(claimed(ours))}")
-        sums, got = ours.run(None, {"x": x})
-        alone = make_model(nodes[1:], inputs_of({"c": sums}), [value("y", None)])
-        check(numpy.array_equal(got, session(alone).run(None, {"c": sums})[0]), f"pool, {what}: values")
-
-    check_pool("2x2", kernel_shape=[2, 2], strides=[2, 2])
-    check_pool("3x3", kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-    check_pool("every pixel", kernel_shape=[5, 5], pads=[2, 2, 2, 2])
-    check_pool("uneven", kernel_shape=[4, 3], strides=[3, 5], pads=[3, 0, 1, 2])
-    for size in range(20, 26):
-        check_pool(f"rounded up, {size}", x=tensor(1, 4, size, size + 3), kernel_shape=[3, 3], strides=[2, 4],
-                   ceil_mode=1)
-        check_pool(f"rounded up, padded, {size}", x=tensor(1, 4, size, size + 3), kernel_shape=[4, 3], strides=[4, 2],
-                   pads=[1, 1, 1, 1], ceil_mode=1)
-    check_pool("large", x=tensor(1, 4, 200, 300), kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
-    check_pool("no image", x=tensor(0, 4, 21, 30), kernel_shape=[2, 2], strides=[2, 2])
-    check_pool("dilated is left", taken=False, kernel_shape=[3, 3], dilations=[2, 2])
-    check_pool("automatic padding is left", taken=False, kernel_shape=[3, 3], auto_pad="SAME_UPPER")
-    for shape in (2, 7, 21, 30), (3, 5, 1, 1), (1, 6, 7, 7), (0, 4, 3, 3), (1, 40, 112, 113):
-        check_average(tensor(*shape))
-    nothing = tensor(1, 4, 6, 6)
-    nothing[0, 2, 3, 3] = numpy.nan
-    model = make_model([conv(), helper.make_node("MaxPool", ["c"], ["y"], kernel_shape=[2, 2], strides=[2, 2])],
-                       inputs_of({"x": nothing}), [value("y", None)], [constant("w", numpy.ones_like(w))])
-    got = session(model, DEVICE).run(None, {"x": nothing})[0]
-    check(numpy.isnan(got).sum() == 7 and numpy.isnan(got[0, :, 1, 1]).all(), "pool: a NaN is the largest")
-
-
 def check_refused():
     def refuse(what, model, feeds):
         ours = session(model, DEVICE)
@@ -300,8 +227,4 @@ def check_threads():
         thread.join()
 
 
-CHECKS = (check_convs, check_tails, check_graphs, check_pools, check_refused, check_errors, check_threads)
-for part in CHECKS:
-    part()
-    print(f"{part.__name__[6:]}: {len(failures)} failures so far")
-sys.exit(1 if failures else 0)
+run_checks(check_convs, check_tails, check_graphs, check_refused, check_errors, check_threads)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which nodes become one: a convolution with elementwise nodes that follow it.  All that others can read of a group is
- * the result of its last node, to which all its nodes lead; so no path leaves a group and comes back, and the graph
- * with groups as nodes has no cycle.
+ * Which nodes become one: a convolution with elementwise nodes that follow it, what a Concat joins.  All
+ * that others can read of a group is the result of its last node, to which all its nodes lead; so no path leaves a
+ * group and comes back, and the graph with groups as nodes has no cycle.
  */
 #include "claim.h"
 
@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "join.h"
 #include "lone.h"
+#include "normalization.h"
 #include "program.h"
 
 enum { NO_GROUP = -1, MAX_GROUP = MAX_STEPS + 4 };
@@ -23,7 +25,7 @@ typedef struct claimer {
     graph graph;
     int *group;       /* of each node: the number of its group, or NO_GROUP */
     int *last_reader; /* of each node's results: the last node that reads one, or NO_NODE */
-    int groups;       /* made so far; the one that grows has this number */
+    int groups;       /* numbers of groups so far; one that became part of another is empty */
 } claimer;
 
 /* The members of the group that grows, in the order they came. */
@@ -86,16 +88,29 @@ static void grow(claimer *c, members *m)
     m->count = kept;
 }
 
-static ort_status *fuse(claimer *c, const members *m)
+/* Makes a group of nodes, or adds them to one. */
+static void put(claimer *c, const members *m, int group)
+{
+    for (size_t i = 0; i < m->count; i++)
+        c->group[m->nodes[i]] = group;
+}
+
+/* Tells the runtime of the groups. */
+static ort_status *fuse_all(const claimer *c)
 {
     const ort_fusion fusion = {ORT_VERSION, true};
-    const ort_node *handles[MAX_GROUP];
-    for (size_t i = 0; i < m->count; i++) {
-        handles[i] = c->graph.nodes[m->nodes[i]].handle;
-        c->group[m->nodes[i]] = c->groups;
+    const ort_node **handles = malloc((c->graph.count + 1) * sizeof *handles);
+    ort_status *status = handles ? NULL : ort_out_of_memory(c->api);
+    for (int group = 0; !status && group < c->groups; group++) {
+        size_t count = 0;
+        for (size_t node = 0; node < c->graph.count; node++)
+            if (c->group[node] == group)
+                handles[count++] = c->graph.nodes[node].handle;
+        if (count)
+            status = c->ep_api->fuse(c->support, handles, count, &fusion);
     }
-    c->groups++;
-    return c->ep_api->fuse(c->support, handles, m->count, &fusion);
+    free(handles);
+    return status;
 }
 
 static void say(const claimer *c, int severity, const char *message)
@@ -110,10 +125,9 @@ static void say_refusal(const claimer *c, const graph_node *node, const char *re
     say(c, ORT_LOG_INFO, text);
 }
 
-static ort_status *claim_all(claimer *c, claim_count *count)
+static void claim_convolutions(claimer *c, claim_count *count)
 {
-    ort_status *status = NULL;
-    for (size_t node = 0; !status && node < c->graph.count; node++) {
+    for (size_t node = 0; node < c->graph.count; node++) {
         if (!is_convolution(&c->graph.nodes[node]))
             continue;
         program trial;
@@ -125,18 +139,98 @@ static ort_status *claim_all(claimer *c, claim_count *count)
         }
         members m = {.nodes = {(int)node}, .count = 1};
         grow(c, &m);
+        put(c, &m, c->groups++);
         count->claimed++;
         count->fused += m.count - 1;
-        status = fuse(c, &m);
     }
-    return status;
+}
+
+/* The node that alone reads a node's result, once; NO_NODE if there is no such. */
+static int only_reader(const claimer *c, int node)
+{
+    size_t reads = c->graph.nodes[node].outputs[0].is_output;
+    for (int i = node + 1; i <= c->last_reader[node]; i++)
+        for (size_t k = 0; k < c->graph.nodes[i].input_count; k++)
+            reads += c->graph.nodes[i].inputs[k].producer == node;
+    return reads == 1 ? c->last_reader[node] : NO_NODE;
+}
+
+static bool can_normalize(const claimer *c, int node)
+{
+    return node != NO_NODE && c->group[node] == NO_GROUP && is_normalization(&c->graph.nodes[node]) &&
+           !normalization_refusal(c->api, &c->graph.nodes[node]);
+}
+
+/* Whether an input of a Concat is the result of a group of a convolution that can store into the Concat's. */
+static bool can_store(const claimer *c, const graph_value *input, int concat)
+{
+    const int group = input->producer == NO_NODE ? NO_GROUP : c->group[input->producer];
+    if (group == NO_GROUP || only_reader(c, input->producer) != concat)
+        return false;
+    bool fine = true;
+    for (size_t i = 0; i < c->graph.count; i++) {
+        const graph_node *node = &c->graph.nodes[i];
+        if (c->group[i] != group)
+            continue;
+        fine = fine && !is_concat(node) && !is_normalization(node);
+        if (is_convolution(node))
+            fine =
+                fine && node->inputs[1].data && node->inputs[1].rank == 4 && node->inputs[1].dims[0] == input->dims[1];
+    }
+    return fine;
+}
+
+static size_t claim_concat(claimer *c, int concat)
+{
+    const graph_node *node = &c->graph.nodes[concat];
+    size_t stored = 0;
+    for (size_t i = 0; i < node->input_count; i++) {
+        if (!can_store(c, &node->inputs[i], concat))
+            continue;
+        const int group = c->group[node->inputs[i].producer];
+        for (size_t k = 0; k < c->graph.count; k++)
+            if (c->group[k] == group)
+                c->group[k] = c->groups;
+        stored++;
+    }
+    if (stored)
+        put(c, &(members){{concat}, 1}, c->groups++);
+    return stored != 0;
+}
+
+/* A normalization, behind a Concat if that is not NO_NODE, with a Relu. */
+static size_t claim_normalization(claimer *c, int concat, int node)
+{
+    members m = {.count = 0};
+    if (concat != NO_NODE)
+        m.nodes[m.count++] = concat;
+    m.nodes[m.count++] = node;
+    const int reader = only_reader(c, node);
+    if (reader != NO_NODE && c->group[reader] == NO_GROUP && is_relu(&c->graph.nodes[reader]))
+        m.nodes[m.count++] = reader;
+    put(c, &m, c->groups++);
+    return m.count;
+}
+
+static void claim_joins(claimer *c, claim_count *count)
+{
+    for (int node = 0; node < (int)c->graph.count; node++) {
+        const bool concat = is_concat(&c->graph.nodes[node]) && c->group[node] == NO_GROUP &&
+                            !concat_refusal(c->api, &c->graph.nodes[node]);
+        const int reader = concat ? only_reader(c, node) : NO_NODE;
+        if (concat && can_normalize(c, reader))
+            count->fused += claim_normalization(c, node, reader);
+        else if (concat)
+            count->fused += claim_concat(c, node);
+        else if (can_normalize(c, node))
+            count->fused += claim_normalization(c, NO_NODE, node);
+    }
 }
 
 /* Where convolutions are ours, so is what stands between them. */
-static ort_status *claim_lone(claimer *c)
+static void claim_lone(claimer *c)
 {
-    ort_status *status = NULL;
-    for (size_t node = 0; !status && node < c->graph.count; node++) {
+    for (int node = 0; node < (int)c->graph.count; node++) {
         const lone_operator *lone = lone_find(&c->graph.nodes[node]);
         if (c->group[node] != NO_GROUP || !lone)
             continue;
@@ -144,9 +238,8 @@ static ort_status *claim_lone(claimer *c)
         if (refusal)
             say_refusal(c, &c->graph.nodes[node], refusal);
         else
-            status = fuse(c, &(members){.nodes = {(int)node}, .count = 1});
+            put(c, &(members){{node}, 1}, c->groups++);
     }
-    return status;
 }
 
 static void find_readers(claimer *c)
@@ -174,13 +267,16 @@ ort_status *claim_nodes(const ort_api *api, const ort_ep_api *ep_api, const ort_
         status = ort_out_of_memory(api);
     if (!status) {
         find_readers(&c);
-        status = claim_all(&c, count);
-        if (!status && count->claimed)
-            status = claim_lone(&c);
+        claim_convolutions(&c, count);
+        if (count->claimed) {
+            claim_joins(&c, count);
+            claim_lone(&c);
+        }
+        status = fuse_all(&c);
     }
     if (!status && count->convolutions) {
         char text[128];
-        snprintf(text, sizeof text, "conv2d runs %zu of %zu convolutions, and %zu nodes behind them", count->claimed,
+        snprintf(text, sizeof text, "conv2d runs %zu of %zu convolutions, and %zu nodes with them", count->claimed,
                  count->convolutions, count->fused);
         say(&c, ORT_LOG_INFO, text);
     }

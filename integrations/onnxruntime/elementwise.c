@@ -13,9 +13,14 @@ static ALWAYS_INLINE float hard_sigmoid(float x, float a, float b)
     return high < 0 ? 0 : high;
 }
 
+static ALWAYS_INLINE float raise(float x, float low)
+{
+    return x < low ? low : x;
+}
+
 static ALWAYS_INLINE float clip(float x, float low, float high)
 {
-    const float raised = x < low ? low : x;
+    const float raised = raise(x, low);
     return raised > high ? high : raised;
 }
 
@@ -31,7 +36,7 @@ static ALWAYS_INLINE float step_value(step_kind kind, float x, float y, float a,
     case STEP_DIVIDE:
         return x / y;
     case STEP_RELU:
-        return x < 0 ? 0 : x;
+        return raise(x, 0);
     case STEP_CLIP:
         return clip(x, a, b);
     case STEP_LEAKY_RELU:
@@ -41,7 +46,7 @@ static ALWAYS_INLINE float step_value(step_kind kind, float x, float y, float a,
     case STEP_HARD_SWISH:
         return x * hard_sigmoid(x, a, b);
     case STEP_AFFINE:
-        return x * a + b;
+        return raise(x * a + b, low);
     case STEP_CLIP_SWISH:
         return x * clip(x + a, low, high) / b;
     }

@@ -25,6 +25,8 @@ bool step_is_unary(step_kind kind)
 static expression_shape flattened(const expression_shape *shape)
 {
     expression_shape flat = *shape;
+    if (shape->images > 1 && shape->out_image != shape->channels * shape->plane)
+        return flat;
     for (size_t i = 0; i < MAX_OPERANDS; i++) {
         const operand_view *view = &shape->views[i];
         const bool whole = view->element == 1 && (view->channel == shape->plane || shape->channels == 1) &&
@@ -119,6 +121,7 @@ void expression_evaluate(const evaluation *e, size_t part, size_t parts)
         }
         values[e->base] = values[0];
         const size_t left = shape.plane - at;
-        evaluate_block(e, apply, values, e->out + plane * shape.plane + at, left < block ? left : block);
+        evaluate_block(e, apply, values, e->out + image * shape.out_image + channel * shape.plane + at,
+                       left < block ? left : block);
     }
 }

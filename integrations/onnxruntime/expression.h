@@ -21,7 +21,7 @@ typedef enum step_kind {
     STEP_LEAKY_RELU,   /* slope a */
     STEP_HARD_SIGMOID, /* max(0, min(1, a x + b)) */
     STEP_HARD_SWISH,   /* x times that */
-    STEP_AFFINE,       /* x a + b, rounded twice; made by expression_merge, as the next */
+    STEP_AFFINE,       /* max(low, x a + b), rounded twice; made by expression_merge, as the next */
     STEP_CLIP_SWISH    /* x clip(x + a, low, high) / b */
 } step_kind;
 
@@ -47,6 +47,7 @@ typedef struct operand_view {
 typedef struct expression_shape {
     size_t images, channels, plane; /* plane: elements of one channel */
     operand_view views[MAX_OPERANDS];
+    size_t out_image; /* distance between images of the result, whose planes follow each other */
 } expression_shape;
 
 /* One evaluation: steps first_step and later ones, where `base` is the value that operand 0 stands for. */

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* One call of a kernel. */
-#include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "call.h"
 #include "kernel_state.h"
 
-/* Everything of one call. */
-typedef struct run {
-    kernel *kernel;
-    ort_context *context;
-    tensor tensors[MAX_TENSORS];
-    shape_plan plan;
-    float *out;
-    conv2d_args args;
-    evaluation evaluation;
-    team_buffer packed, middle, workspace, expanded[MAX_OPERANDS];
-    atomic_int failed; /* a conv2d_status */
-} run;
-
-static ort_status *read_input(const run *r, const source *s, tensor *t)
+static ort_status *read_input(const kernel_call *r, const source *s, tensor *t)
 {
     const kernel *k = r->kernel;
     call_tensor input;
@@ -40,7 +25,7 @@ static const source *source_of_tensor(const program *p, size_t index)
     return index < TENSOR_OPERANDS ? fixed[index] : &p->operands[index - TENSOR_OPERANDS];
 }
 
-static ort_status *read_tensors(run *r)
+static ort_status *read_tensors(kernel_call *r)
 {
     const program *p = &r->kernel->program;
     ort_status *status = NULL;
@@ -66,7 +51,7 @@ static bool fits(const cached_plan *entry, const tensor tensors[MAX_TENSORS])
 }
 
 /* Copies the plan out, for another thread may replace it. */
-static ort_status *find_plan(run *r)
+static ort_status *find_plan(kernel_call *r)
 {
     kernel *k = r->kernel;
     char message[MESSAGE_SIZE];
@@ -77,7 +62,7 @@ static ort_status *find_plan(run *r)
         entry = fits(&k->cache[i], r->tensors) || k->cache[i].used < entry->used ? &k->cache[i] : entry;
     if (!fits(entry, r->tensors)) {
         entry->used = 0;
-        fault = shape_plan_make(&entry->plan, &k->program, r->tensors, message);
+        fault = shape_plan_make(&entry->plan, &k->program, r->tensors, k->joined_channels, message);
         for (size_t i = 0; i < MAX_TENSORS; i++)
             memcpy(entry->dims[i], r->tensors[i].dims, sizeof entry->dims[i]);
     }
@@ -89,23 +74,13 @@ static ort_status *find_plan(run *r)
     return fault ? kernel_fail(k, fault) : NULL;
 }
 
-static ort_status *make_output(run *r)
-{
-    call_tensor output = {.rank = r->kernel->program.conv.rank};
-    for (size_t i = 0; i < 4; i++)
-        output.dims[i < 3 || output.rank == 4 ? i : 2] = (int64_t)r->plan.out[i];
-    ort_status *status = call_output(r->kernel->base.api, r->context, &output);
-    r->out = output.data;
-    return status;
-}
-
-static ort_status *take(run *r, team_buffer *buffer, size_t floats)
+static ort_status *take(kernel_call *r, team_buffer *buffer, size_t floats)
 {
     *buffer = team_take(r->kernel->base.team, floats);
     return floats && !buffer->memory ? kernel_fail(r->kernel, "out of memory") : NULL;
 }
 
-static ort_status *prepare_weights(run *r)
+static ort_status *prepare_weights(kernel_call *r)
 {
     const kernel *k = r->kernel;
     r->args.packed = k->packed;
@@ -122,30 +97,29 @@ static ort_status *prepare_weights(run *r)
 
 static void convolve_part(void *data, size_t part, size_t parts)
 {
-    run *r = data;
+    kernel_call *r = data;
     const conv2d_status status = conv2d_run_part(&r->plan.conv, &r->args, part, parts);
     if (status)
         atomic_store(&r->failed, (int)status);
 }
 
-static bool has_steps(const run *r)
+static bool has_steps(const kernel_call *r)
 {
     return r->plan.first_step < r->kernel->program.expression.step_count;
 }
 
-static ort_status *convolve(run *r)
+static ort_status *convolve(kernel_call *r)
 {
     team *t = r->kernel->base.team;
-    const bool in_place = memcmp(r->plan.middle, r->plan.out, sizeof r->plan.out) == 0;
     const size_t parts = team_parts(t, conv2d_useful_parts(&r->plan.conv));
     ort_status *status = prepare_weights(r);
-    if (!status && !in_place)
+    if (!status && !r->plan.direct)
         status = take(r, &r->middle, elements_of(r->plan.middle));
     if (!status)
         status = take(r, &r->workspace, conv2d_workspace_size(&r->plan.conv, parts));
     r->args.in = r->tensors[TENSOR_IN].data;
     r->args.residual = r->plan.residual == MAX_TENSORS ? NULL : r->tensors[r->plan.residual].data;
-    r->args.out = in_place ? r->out : r->middle.memory;
+    r->args.out = r->plan.direct ? r->out : r->middle.memory;
     r->args.workspace = r->workspace.memory;
     if (!status)
         status = team_run(r->kernel->base.api, r->context, convolve_part, r, parts);
@@ -168,11 +142,11 @@ static void expand(const tensor *from, const size_t out[4], float *to)
 
 static void evaluate_part(void *data, size_t part, size_t parts)
 {
-    const run *r = data;
+    const kernel_call *r = data;
     expression_evaluate(&r->evaluation, part, parts);
 }
 
-static ort_status *evaluate(run *r)
+static ort_status *evaluate(kernel_call *r)
 {
     enum { UNITS_PER_PART = 64 }; /* some 5 us */
     const program *p = &r->kernel->program;
@@ -198,25 +172,41 @@ static ort_status *evaluate(run *r)
     return status ? status : team_run(r->kernel->base.api, r->context, evaluate_part, r, parts);
 }
 
+ort_status *kernel_begin(kernel_call *r, kernel *k, ort_context *context)
+{
+    *r = (kernel_call){.kernel = k, .context = context};
+    ort_status *status = read_tensors(r);
+    return status ? status : find_plan(r);
+}
+
+ort_status *kernel_finish(kernel_call *r, float *out)
+{
+    team *t = r->kernel->base.team;
+    if (r->plan.empty)
+        return NULL;
+    r->out = out;
+    ort_status *status = convolve(r);
+    if (!status && (has_steps(r) || !r->plan.direct))
+        status = evaluate(r);
+    team_give(t, r->packed);
+    team_give(t, r->middle);
+    team_give(t, r->workspace);
+    for (size_t i = 0; i < MAX_OPERANDS; i++)
+        team_give(t, r->expanded[i]);
+    return status;
+}
+
 ort_status *kernel_compute(ort_compute *self, void *state, ort_context *context)
 {
     (void)state;
-    run r = {.kernel = (kernel *)self, .context = context};
-    team *t = r.kernel->base.team;
-    ort_status *status = read_tensors(&r);
-    if (!status)
-        status = find_plan(&r);
-    if (!status)
-        status = make_output(&r);
-    if (!status && !r.plan.empty) {
-        status = convolve(&r);
-        if (!status && (has_steps(&r) || r.args.out != r.out))
-            status = evaluate(&r);
-    }
-    team_give(t, r.packed);
-    team_give(t, r.middle);
-    team_give(t, r.workspace);
-    for (size_t i = 0; i < MAX_OPERANDS; i++)
-        team_give(t, r.expanded[i]);
-    return status;
+    kernel *k = (kernel *)self;
+    kernel_call r;
+    ort_status *status = kernel_begin(&r, k, context);
+    if (status)
+        return status;
+    call_tensor output = {.rank = k->program.conv.rank};
+    for (size_t i = 0; i < 4; i++)
+        output.dims[i < 3 || output.rank == 4 ? i : 2] = (int64_t)r.plan.out[i];
+    status = call_output(k->base.api, context, &output);
+    return status ? status : kernel_finish(&r, output.data);
 }

@@ -4,6 +4,7 @@
 #define CONV2D_ORT_KERNEL_STATE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "compiled.h"
 #include "kernel.h"
@@ -22,7 +23,8 @@ typedef struct kernel {
     compiled base; /* first: the runtime's pointer to its first member is one to the kernel */
     char name[128];
     program program;
-    float *packed; /* of the arena; NULL: weights or bias are no constants */
+    float *packed;          /* of the arena; NULL: weights or bias are no constants */
+    size_t joined_channels; /* of the tensor that the result is a part of; 0: it is one by itself */
     pthread_mutex_t lock;
     unsigned long clock;
     cached_plan cache[CACHED_PLANS];
@@ -35,5 +37,22 @@ void kernel_set_dims(tensor *t, const int64_t *dims, size_t rank, size_t conv_ra
 
 /* For ort_compute. */
 ort_status *kernel_compute(ort_compute *self, void *state, ort_context *context);
+
+/* Everything of one call. */
+typedef struct kernel_call {
+    kernel *kernel;
+    ort_context *context;
+    tensor tensors[MAX_TENSORS];
+    shape_plan plan;
+    float *out;
+    conv2d_args args;
+    evaluation evaluation;
+    team_buffer packed, middle, workspace, expanded[MAX_OPERANDS];
+    atomic_int failed; /* a conv2d_status */
+} kernel_call;
+
+/* A call in two halves: what it will make is plan.out; then it is made there. */
+ort_status *kernel_begin(kernel_call *r, kernel *k, ort_context *context);
+ort_status *kernel_finish(kernel_call *r, float *out);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "expression.h"
 
+#include <math.h>
+
 typedef struct merger {
     expression *x;
     const float *const *scalars;
@@ -57,7 +59,7 @@ static void merge_affine(merger *m, expression_step *step)
     const expression_step *multiply = only_step(m, product, STEP_MULTIPLY);
     if (!multiply || !split(m, multiply, &x, &a))
         return;
-    *step = (expression_step){.kind = STEP_AFFINE, .left = x, .a = a, .b = b};
+    *step = (expression_step){.kind = STEP_AFFINE, .left = x, .a = a, .b = b, .low = -INFINITY};
     kill(m, multiply);
 }
 

@@ -7,6 +7,7 @@
 
 #include "claim.h"
 #include "compiled.h"
+#include "join.h"
 #include "kernel.h"
 #include "lone.h"
 #include "ort_api.h"
@@ -56,6 +57,8 @@ static ort_status *compile_part(provider *p, const ort_graph *part, const ort_no
     const lone_operator *lone = inside.count == 1 ? lone_find(&inside.nodes[0]) : NULL;
     if (!status && lone)
         status = lone->create(api, &p->team, &inside.nodes[0], compute);
+    else if (!status && is_join(&inside))
+        status = join_create(api, &p->team, &p->weights, &inside, fused, compute);
     else if (!status)
         status = kernel_create(api, &p->team, &p->weights, &inside, fused, compute);
     graph_release(&inside);

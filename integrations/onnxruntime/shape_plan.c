@@ -99,10 +99,22 @@ static void view_operands(shape_plan *plan, const program *p, const tensor *tens
         if (plan->expanded[k])
             view_operand(plan->out, plan->out, &plan->shape.views[k]);
     }
+    if (plan->direct)
+        plan->shape.views[0].image = plan->shape.out_image;
+}
+
+/* Decides where the convolution stores.  A residual would have to lie as the result does. */
+static void place_result(shape_plan *plan, size_t joined_channels, conv2d_desc *desc)
+{
+    const bool dense = !joined_channels || plan->out[0] == 1;
+    plan->shape.out_image = (joined_channels ? joined_channels : plan->out[1]) * plan->out[2] * plan->out[3];
+    plan->direct = same_dims(plan->middle, plan->out) && (dense || plan->residual == MAX_TENSORS);
+    if (plan->direct && !dense)
+        desc->out_pitch[0] = plan->shape.out_image;
 }
 
 const char *shape_plan_make(shape_plan *plan, const program *p, const tensor tensors[MAX_TENSORS],
-                            char message[MESSAGE_SIZE])
+                            size_t joined_channels, char message[MESSAGE_SIZE])
 {
     conv2d_desc desc;
     *plan = (shape_plan){.residual = MAX_TENSORS};
@@ -121,13 +133,14 @@ const char *shape_plan_make(shape_plan *plan, const program *p, const tensor ten
     }
     take_residual(plan, p, tensors);
     take_activation(plan, p, &desc);
+    fault = broadcast(plan, p, tensors, message);
+    place_result(plan, joined_channels, &desc);
     desc.bias = tensors[TENSOR_BIAS].data;
     desc.residual = plan->residual == MAX_TENSORS ? NULL : in->data; /* only whether there is one counts */
     if (!status)
         status = conv2d_plan_init(&plan->conv, &desc, NULL);
     if (status)
         return say(message, conv2d_status_string(status), in->dims, weights->dims);
-    fault = broadcast(plan, p, tensors, message);
     view_operands(plan, p, tensors);
     plan->empty = elements_of(plan->out) == 0;
     return fault;

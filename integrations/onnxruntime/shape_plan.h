@@ -18,6 +18,7 @@ typedef struct shape_plan {
     bool empty;                  /* the result has no element */
     size_t middle[4];            /* the convolution's result */
     size_t out[4];               /* the result */
+    bool direct;                 /* the convolution stores where the result goes */
     size_t residual;             /* the tensor that the convolution adds, or MAX_TENSORS */
     size_t first_step;           /* of the steps that are left for a pass of their own */
     size_t base;                 /* the value that the convolution computes */
@@ -25,10 +26,11 @@ typedef struct shape_plan {
     expression_shape shape;
 } shape_plan;
 
-/* NULL, or what does not fit; the text is in `message` of this size. */
+/* NULL, or what does not fit; the text is in `message` of this size.  The result becomes some of the channels of a
+ * tensor that has joined_channels, or a tensor by itself if that is 0. */
 enum { MESSAGE_SIZE = 256 };
 const char *shape_plan_make(shape_plan *plan, const program *program, const tensor tensors[MAX_TENSORS],
-                            char message[MESSAGE_SIZE]);
+                            size_t joined_channels, char message[MESSAGE_SIZE]);
 
 static inline size_t elements_of(const size_t dims[4])
 {
