@@ -66,9 +66,12 @@ Test(pool, many_runs)
 {
     conv2d_pool *pool = conv2d_pool_create(3, NULL);
     cr_assert_not_null(pool);
-    conv_case c = {.desc = simple_desc(12, 9, 40, 60, 3, 3), .pool = pool};
+    /* Little work for what the CPU has, which may be QEMU's, without FMA. */
+    const size_t in_channels = conv2d_cpu_isa() == CONV2D_ISA_SCALAR ? 1 : 12;
+    conv_case c = {.desc = simple_desc(in_channels, 9, 40, 60, 3, 3), .pool = pool};
     prepared ready;
     cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK);
+    cr_assert_geq(conv2d_useful_parts(&ready.plan), 3);
     for (size_t i = 0; i < 1000; i++) {
         run_case(&c, &ready);
         compare_case(&c, &ready);
