@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """convbench without memory, disk or reader: each allocation of each command is refused in turn; every file that it
-writes meets a full disk, a full file system quota and a closed pipe.
+writes meets a full device, a full disk, a full file system quota and a closed pipe.
 usage: check_convbench.py CONVBENCH PRELOAD [COUNT]
-COUNT: so many allocations of each command, evenly spread, are refused (usually 4); 0 for all of them."""
+COUNT: so many allocations of each command, evenly spread, are refused (usually 4); 0 for all of them; FULL_DISK: none,
+what it starts for itself where it may mount file systems."""
 import os
 import resource
 import subprocess
@@ -34,6 +35,7 @@ COMMANDS = {
     'manual': ['--man'],
 }
 WRITERS = ['json', 'html', 'svg', 'csv', 'calls', 'records']
+FULL_DISK = 'full-disk'
 USUAL_COUNT = 4
 failures = []
 
@@ -114,9 +116,9 @@ def check_allocations(command, pool, wanted):
     return total
 
 
-def check_broken(command, name, what, **how):
+def check_broken(command, name, what, place=None, **how):
     """A report that cannot be written: said, no success, nothing left."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=place) as folder:
         done, _ = command.run(name, folder, **how)
         expect(done.returncode == 1, f'{name}, {what}: exit code {done.returncode}')
         expect(how.get('stderr') or b'cannot be written' in done.stderr, f'{name}, {what}: {done.stderr[-300:]}')
@@ -143,11 +145,55 @@ def check_disks_and_pipes(command):
     return ways
 
 
+def fill(disk, spare_pages):
+    """Leaves so many pages of the disk free."""
+    size = os.statvfs(disk).f_bfree * os.statvfs(disk).f_bsize
+    Path(disk, 'filler').write_bytes(bytes(size - spare_pages * os.sysconf('SC_PAGE_SIZE')))
+
+
+def check_full_disk(command):
+    """On a disk of 256 KiB that no other process sees.  Of a report that is larger than a page, one is written."""
+    with tempfile.TemporaryDirectory() as disk:
+        subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=256k', 'disk', disk], check=True)
+        for name in WRITERS:
+            for spare_pages in (0, 1) if name in ('html', 'svg') else (0,):
+                work = Path(disk, 'work')
+                work.mkdir()
+                with tempfile.TemporaryDirectory(dir=work) as folder: # the files that check_broken brings
+                    command.run('hash', folder)
+                    fill(disk, spare_pages)
+                check_broken(command, name, f'full disk, {spare_pages} pages free', work)
+                Path(disk, 'filler').unlink()
+                work.rmdir()
+        subprocess.run(['umount', disk], check=True)
+    print('\n'.join(failures))
+    return 1 if failures else 0
+
+
+def check_in_namespace():
+    """The same in a process that may mount."""
+    unshare = ['unshare', '--mount'] + ([] if os.geteuid() == 0 else ['--map-root-user'])
+    try:
+        probe = subprocess.run([*unshare, 'mount', '-t', 'tmpfs', 'disk', '/mnt'], capture_output=True, check=False)
+    except FileNotFoundError as missing:
+        print(f'SKIPPED: full disk: {missing}')
+        return
+    if probe.returncode:
+        print(f'SKIPPED: full disk: no file system may be mounted: {probe.stderr.decode().strip()}')
+        return
+    done = subprocess.run([*unshare, sys.executable, *sys.argv[:3], FULL_DISK], capture_output=True, check=False)
+    expect(done.returncode == 0, f'full disk: {(done.stdout + done.stderr).decode().strip()}')
+    print(f'a full disk: {len(WRITERS)} writers')
+
+
 def main():
     command = Command(sys.argv[1], sys.argv[2])
+    if sys.argv[3:] == [FULL_DISK]:
+        return check_full_disk(command)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         refused = check_allocations(command, pool, int(sys.argv[3]) if len(sys.argv) > 3 else USUAL_COUNT)
     ways = check_disks_and_pipes(command)
+    check_in_namespace()
     print('\n'.join(failures))
     print(f'{refused} allocations of {len(COMMANDS)} commands refused, {ways} reports on full disks and closed pipes; '
           f'{len(failures)} failures')
