@@ -10,7 +10,7 @@
 size_t signed_rank_fewest(double probability)
 {
     size_t count = 1;
-    for (double all_alike = 0.5; all_alike > probability; all_alike /= 2)
+    while (ldexp(1, -(int)count) > probability)
         count++;
     return count;
 }
