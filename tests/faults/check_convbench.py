@@ -16,6 +16,8 @@ from pathlib import Path
 TIMED = ['--time', '0.001', '4x6x6', '3x3', 'p1']
 LOG = 'onednn_verbose,exec,cpu,convolution,jit:avx512_core,forward_inference,src_f32 wei_f32 dst_f32,,' \
       'alg:convolution_direct,mb1_ic4oc4_ih6oh6kh3sh1dh0ph1_iw6ow6kw3sw1dw0pw1,0.1\n'
+# In the place of a program whose results are compared; its memory is not refused.
+OLD = 'unset LD_PRELOAD; exec cat {}/old.json #'
 COMMANDS = {
     'table': ['--summary', '--threads', '1,2', *TIMED],
     'json': ['--json', '{}/out', *TIMED],
@@ -32,6 +34,7 @@ COMMANDS = {
     'log': ['--verify', '--verbose-log', '{}/log'],
     'file': ['--verify', '--file', '{}/problems'],
     'diff': ['diff', '{}/old.json', '{}/old.json'],
+    'diff in turns': ['diff', '--run', '--pairs', '9', OLD, OLD, '--', '1x1'],
     'manual': ['--man'],
 }
 WRITERS = ['json', 'html', 'svg', 'csv', 'calls', 'records']
