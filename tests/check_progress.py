@@ -100,11 +100,25 @@ def check_rows(convbench):
 
 
 def check_interrupt(convbench):
-    terminal = Terminal([convbench, '--time', '30', PROBLEMS[0]])
-    terminal.read_until('0 of 1 done')
-    terminal.process.send_signal(signal.SIGINT)
-    code, text = terminal.finish()
-    expect(code == -signal.SIGINT and screen(text) == [''], f'interrupted: {code} {text!r}')
+    for command, mark in (([convbench, '--time', '30', PROBLEMS[0]], '0 of 1 done'),
+                          (turns(convbench, '--', '--time', '30', PROBLEMS[0]), '0 of 120 done: pair 1, old')):
+        terminal = Terminal(command)
+        terminal.read_until(mark)
+        terminal.process.send_signal(signal.SIGINT)
+        code, text = terminal.finish()
+        expect(code == -signal.SIGINT and screen(text) == [''], f'{command}, interrupted: {code} {text!r}')
+
+
+def turns(convbench, *words):
+    return [convbench, 'diff', '--run', convbench, convbench, *words]
+
+
+def check_turns(convbench):
+    """Of two programs that take turns; what they draw themselves is not to be seen."""
+    code, text = Terminal(turns(convbench, '--limit', '0.001', '--', *FAST, PROBLEMS[0])).finish()
+    lines = text.split(CLEAR)
+    expect(code == 3 and lines[1] == '0 of 120 done: pair 1, old' and screen(text) == [''], f'turns: {code} {text!r}')
+    expect(re.fullmatch(r'1 of 120 done, \d+:\d\d left: pair 1, new', lines[2]) and len(lines) == 4, f'turns: {lines}')
 
 
 def check_silence(convbench):
@@ -143,7 +157,7 @@ def check_looks(convbench):
 
 
 def main():
-    checks = [check_counts, check_width, check_rows, check_interrupt, check_silence, check_others,
+    checks = [check_counts, check_width, check_rows, check_interrupt, check_turns, check_silence, check_others,
               check_looks]
     for check in checks:
         check(sys.argv[1])
