@@ -119,7 +119,7 @@ void diff_print_help(FILE *file)
           "Several: one a process, at best written in turns (old, new, old, new, ...), which is noticed.\n\n"
           "--run has two programs write them, in turns, as often as it takes and no oftener: two builds of convbench,\n"
           "or commands for the shell such as 'CONV2D_ISA=avx2 convbench'.  Both are given what follows --, the first\n"
-          "time with verification, and --time 0.1 --rounds 5 unless that says otherwise.  For example\n"
+          "time with verification, and --time 0.1 --rounds 3 unless that says otherwise.  For example\n"
           "  convbench diff --run old/benchmarks/convbench new/benchmarks/convbench -- --suite headline\n\n",
           file);
     for (size_t i = 0; i < OPTIONS; i++)

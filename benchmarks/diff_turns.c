@@ -13,7 +13,7 @@
  * Before and behind what was asked for, whose options overrule those before.  Processes are short, and many, and each
  * makes its tensors several times: where pages lie, and who else is busy for a while, no longer run would tell.
  */
-static char *const first_words[] = {"--time", "0.1", "--rounds", "5", "--no-verify"};
+static char *const first_words[] = {"--time", "0.1", "--rounds", "3", "--no-verify"};
 static char *const final_words[] = {"--json", "-"};
 enum { FIRST_WORDS = 5, FIRST_WORDS_VERIFIED = 4, FINAL_WORDS = 2 };
 

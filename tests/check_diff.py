@@ -136,7 +136,7 @@ def check_run(convbench, folder):
         expect((done, found['geometric_mean']['verdict']) == (code, verdict), f'{name}: {done}\n{text}')
         expect(11 <= pairs <= 26 and len(calls) == 2 * pairs, f'{name}: {pairs} pairs, {len(calls)} calls')
         expect([c.split()[0] for c in calls[:6]] == ['old', 'new', 'new', 'old', 'old', 'new'], f'{name}: {calls[:6]}')
-        expect(all(c.endswith(' --isa any 1x1 2 x --json -') and '--time 0.1 --rounds 5' in c for c in calls),
+        expect(all(c.endswith(' --isa any 1x1 2 x --json -') and '--time 0.1 --rounds 3' in c for c in calls),
                f'{name}: {calls[:2]}')
         expect([('--no-verify' in c) for c in calls] == [False, False] + [True] * (len(calls) - 2), 'verified once')
         expect(abs(found['geometric_mean']['ratio'] / factor - 1) < 0.005, f'{name}: {found["geometric_mean"]}')
