@@ -205,6 +205,8 @@ def check_interrupted(convbench, folder):
     (folder / 'temporary').mkdir()
     fake.program('old', 'sleep 300 & echo $! > sleeper; wait')
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # In the background of a shell, or below nohup, some are ignored, and would go on being so.
+        signal.signal(number, signal.SIG_DFL)
         (folder / 'sleeper').unlink(missing_ok=True)
         with subprocess.Popen([convbench, 'diff', '--run', folder / 'old', folder / 'old', '--', '1x1'],
                               env={**os.environ, 'TMPDIR': str(folder / 'temporary')}) as process:
