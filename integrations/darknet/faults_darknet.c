@@ -168,7 +168,7 @@ int main(void)
     network *net = load();
     subject large = make_subject(net, LARGE), small = make_subject(net, SMALL);
     const unsigned long attached = attach_without(&small, 0), resized = resize_without(&small, &large, 0);
-    expect(attached > 2 * CONVOLUTIONS && (resized > 0 || conv2d_cpu_isa() == CONV2D_ISA_SCALAR),
+    expect(attached > 2ul * CONVOLUTIONS && (resized > 0 || conv2d_cpu_isa() == CONV2D_ISA_SCALAR),
            "there are allocations", 0);
     for (unsigned long number = 1; number <= attached; number++) {
         resize_network(net, SMALL, SMALL);
