@@ -57,7 +57,15 @@ def check_pools():
     check_pool("automatic padding is left", taken=False, kernel_shape=[3, 3], auto_pad="SAME_UPPER")
     for shape in (2, 7, 21, 30), (3, 5, 1, 1), (1, 6, 7, 7), (0, 4, 3, 3), (1, 40, 112, 113):
         check_average(tensor(*shape))
-    nothing = tensor(1, 4, 6, 6)
+    for kernel in 1, 2, 4, 5:
+        for width in 11, 30:
+            check_pool(f"every second of {width}, {kernel}", x=tensor(1, 4, 9, width), kernel_shape=[1, kernel],
+                       strides=[1, 2])
+    for width in 6, 40:
+        check_nan(tensor(1, 4, 6, width), w)
+
+
+def check_nan(nothing, w):
     nothing[0, 2, 3, 3] = numpy.nan
     model = make_model([conv(), helper.make_node("MaxPool", ["c"], ["y"], kernel_shape=[2, 2], strides=[2, 2])],
                        inputs_of({"x": nothing}), [value("y", None)], [constant("w", numpy.ones_like(w))])

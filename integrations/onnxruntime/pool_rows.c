@@ -15,25 +15,32 @@ enum { LANES = 8, ROWS = 8 };
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 typedef int32_t mask __attribute__((vector_size(LANES * sizeof(int32_t))));
 
-/* to[0 ..] becomes the largest of `count` values that are `pitch` apart.  A NaN among them is the largest. */
+/* A NaN is the largest. */
+static ALWAYS_INLINE void take_larger(lanes *best, const lanes *value)
+{
+    const mask take = (*value > *best) | (*value != *value);
+    *best = (lanes)(((mask)*value & take) | ((mask)*best & ~take));
+}
+
+/* to[0 ..] becomes the largest of `count` values each, that are `pitch` apart. */
 static ALWAYS_INLINE void pool_vector(const float *values, size_t pitch, size_t count, float *to)
 {
     lanes best, value;
     memcpy(&best, values, sizeof best);
     for (size_t i = 1; i < count; i++) {
         memcpy(&value, values + i * pitch, sizeof value);
-        const mask take = (value > best) | (value != value);
-        best = (lanes)(((mask)value & take) | ((mask)best & ~take));
+        take_larger(&best, &value);
     }
     memcpy(to, &best, sizeof best);
 }
 
-static ALWAYS_INLINE void pool_scalars(const float *values, size_t pitch, size_t count, float *to, size_t width)
+static ALWAYS_INLINE void pool_scalars(const float *values, size_t stride, size_t pitch, size_t count, float *to,
+                                       size_t width)
 {
     for (size_t x = 0; x < width; x++) {
-        float best = values[x];
+        float best = values[x * stride];
         for (size_t i = 1; i < count; i++) {
-            const float value = values[x + i * pitch];
+            const float value = values[x * stride + i * pitch];
             best = value > best || value != value ? value : best;
         }
         to[x] = best;
@@ -44,7 +51,7 @@ static ALWAYS_INLINE void pool_scalars(const float *values, size_t pitch, size_t
 static ALWAYS_INLINE void pool_row(const float *values, size_t pitch, size_t count, float *to, size_t width)
 {
     if (width < LANES) {
-        pool_scalars(values, pitch, count, to, width);
+        pool_scalars(values, 1, pitch, count, to, width);
         return;
     }
     for (size_t x = 0; x + LANES <= width; x += LANES)
@@ -60,6 +67,43 @@ static ALWAYS_INLINE void pool_apart(const float *values, size_t pitch, size_t c
         pool_row(values, pitch, 2, to, width);
     else
         pool_row(values, pitch, count, to, width);
+}
+
+static ALWAYS_INLINE void load_pairs(const float *values, lanes *first, lanes *second)
+{
+    lanes low, high;
+    memcpy(&low, values, sizeof low);
+    memcpy(&high, values + LANES, sizeof high);
+    *first = __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14);
+    *second = __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15);
+}
+
+/* to[0 ..] becomes the largest of `count` values each, of which the first are 2 apart. */
+static ALWAYS_INLINE void pool_pairs(const float *values, size_t count, float *to)
+{
+    lanes best, first, second;
+    load_pairs(values, &best, &second);
+    if (count > 1)
+        take_larger(&best, &second);
+    for (size_t i = 2; i < count; i += 2) {
+        load_pairs(values + i, &first, &second);
+        take_larger(&best, &first);
+        if (i + 1 < count)
+            take_larger(&best, &second);
+    }
+    memcpy(to, &best, sizeof best);
+}
+
+/* As pool_row; reads one value more than the windows have. */
+static ALWAYS_INLINE void pool_every_second(const float *values, size_t count, float *to, size_t width)
+{
+    if (width < LANES) {
+        pool_scalars(values, 2, 1, count, to, width);
+        return;
+    }
+    for (size_t x = 0; x + LANES <= width; x += LANES)
+        pool_pairs(values + 2 * x, count, to + x);
+    pool_pairs(values + 2 * (width - LANES), count, to + width - LANES);
 }
 
 static ALWAYS_INLINE void pick(const float *restrict columns, size_t stride, float *restrict out, size_t width)
@@ -79,15 +123,18 @@ static ALWAYS_INLINE void pool_down(const pooling *p, size_t row, float *columns
     pool_apart(p->in + (plane * height + first) * width, width, last - first, columns + w->begin[1], width);
 }
 
-/* The maxima of these, for windows between strides, too: in whole vectors that is faster. */
+/* The maxima of these; of a stride above 2 those of the windows between, too: in whole vectors that is faster. */
 static ALWAYS_INLINE void pool_across(const pooling *p, const float *columns, float *pooled, float *out)
 {
-    const size_t stride = p->window->stride[1], kernel = p->window->kernel[1];
-    pool_apart(columns, 1, kernel, stride == 1 ? out : pooled, (p->out_size[1] - 1) * stride + 1);
-    if (stride == 2)
-        pick(pooled, 2, out, p->out_size[1]);
-    else if (stride > 1)
-        pick(pooled, stride, out, p->out_size[1]);
+    const size_t stride = p->window->stride[1], kernel = p->window->kernel[1], width = p->out_size[1];
+    if (stride == 2 && kernel == 3)
+        pool_every_second(columns, 3, out, width);
+    else if (stride == 2)
+        pool_every_second(columns, kernel, out, width);
+    else
+        pool_apart(columns, 1, kernel, stride == 1 ? out : pooled, (width - 1) * stride + 1);
+    if (stride > 2)
+        pick(pooled, stride, out, width);
 }
 
 /* Several rows down before the first one goes across: a load that straddles two stores waits until both are done. */
@@ -135,6 +182,6 @@ size_t pooling_scratch(pooling *p, size_t parts)
     enum { LINE = 16 };
     const size_t reached = (p->out_size[1] - 1) * p->window->stride[1] + p->window->kernel[1];
     const size_t padded = p->in_size[1] + p->window->begin[1];
-    p->columns_pitch = ((reached > padded ? reached : padded) + LINE) / LINE * LINE;
+    p->columns_pitch = ((reached > padded ? reached : padded) + LINE) / LINE * LINE; /* at least one more */
     return (ROWS + 1) * parts * p->columns_pitch;
 }

@@ -16,8 +16,8 @@ typedef struct window {
 typedef struct pooling {
     const window *window;
     const float *in;
-    float *out,
-        *columns; /* of each part: rows of maxima over the kernel's rows, between padding; one of those over all */
+    float *out;
+    float *columns; /* of each part: rows of maxima over the kernel's rows, between padding; one of those over all */
     size_t planes, in_size[2], out_size[2], columns_pitch;
 } pooling;
 
