@@ -80,20 +80,6 @@ static inline const ready_plan *plan_of(const conv2d_plan *p)
     return inside && inside->magic == PLAN_MAGIC ? inside : NULL;
 }
 
-/* The kernel rows or columns [begin, end) that lie inside [0, extent) when tap 0 is at `start`. */
-typedef struct tap_range {
-    size_t begin, end;
-} tap_range;
-
-static inline tap_range valid_taps(ptrdiff_t start, size_t dilation, size_t taps, size_t extent)
-{
-    const ptrdiff_t d = (ptrdiff_t)dilation, before = start < 0 ? (-start + d - 1) / d : 0;
-    const ptrdiff_t room = (ptrdiff_t)extent - start;
-    const size_t end = room <= 0 ? 0 : (size_t)((room + d - 1) / d);
-    const tap_range range = {(size_t)before, end < taps ? end : taps};
-    return range.begin < range.end ? range : (tap_range){0, 0};
-}
-
 /* A division takes as long as 20 FMAs, a tiny layer's run as long as a few: those that are easy are left out. */
 typedef struct division {
     size_t quotient, remainder;
@@ -118,6 +104,19 @@ static inline size_t min_size(size_t a, size_t b)
 static inline size_t max_size(size_t a, size_t b)
 {
     return a > b ? a : b;
+}
+
+/* The kernel rows or columns [begin, end) that lie inside [0, extent) when tap 0 is at `start`. */
+typedef struct tap_range {
+    size_t begin, end;
+} tap_range;
+
+static inline tap_range valid_taps(ptrdiff_t start, size_t dilation, size_t taps, size_t extent)
+{
+    const ptrdiff_t room = (ptrdiff_t)extent - start;
+    const size_t begin = start < 0 ? divide_up((size_t)-start, dilation) : 0;
+    const size_t end = room <= 0 ? 0 : min_size(divide_up((size_t)room, dilation), taps);
+    return begin < end ? (tap_range){begin, end} : (tap_range){0, 0};
 }
 
 /* The inputs [begin, end) along one axis that outputs [first, last] read. */

@@ -17,6 +17,12 @@ typedef struct w_position {
     size_t shift; /* columns that the edge vector begins before its place, to end with the row; 0: it is masked */
 } w_position;
 
+/* The masks of a vector at an edge, and the taps that a wanted lane lacks. */
+typedef struct w_edge {
+    size_t vector; /* SIZE_MAX: none yet */
+    uint32_t mask[CONV2D_MAX_MASKED_TAPS], store_mask, narrow, partial;
+} w_edge;
+
 typedef struct w_run {
     const problem *p;
     const blocking *b;
@@ -32,13 +38,14 @@ typedef struct w_run {
     /* The output columns for which each tap lies inside the input, and the vectors for which all do. */
     size_t column_begin[CONV2D_MAX_MASKED_TAPS], column_end[CONV2D_MAX_MASKED_TAPS];
     size_t full_begin, full_end;
-    uint32_t mask[CONV2D_MAX_MASKED_TAPS * MAX_EDGE_VECTORS]; /* of the edge vector at hand, or of a whole row */
+    w_edge left, right; /* the latest ones: rows that are one vector at each edge find them again */
+    uint32_t row_mask[CONV2D_MAX_MASKED_TAPS * MAX_EDGE_VECTORS]; /* of whole rows */
     conv2d_tile tile;
 } w_run;
 
 /* run_w_edges.c: the columns that each tap may read, and `shift`; once a run. */
 void conv2d_find_tap_columns(w_run *run);
-/* The masks of an edge vector, and the taps that a wanted lane lacks; those of a row of few vectors. */
+/* Gives the tile the masks of an edge vector; those of a row of few vectors. */
 void conv2d_set_masks(w_run *run, size_t vector);
 void conv2d_set_row_masks(w_run *run);
 

@@ -43,26 +43,39 @@ static uint32_t lanes_inside(const w_run *run, size_t vector, size_t tap)
     return from < to ? ((1u << to) - 1) & ~((1u << from) - 1) : 0;
 }
 
-static void set_store_mask(w_run *run, size_t vector)
+static uint32_t stored_lanes(const w_run *run, size_t vector)
 {
-    run->tile.store_mask = (1u << min_size(run->p->out_width - vector * run->lanes, run->lanes)) - 1;
+    return (1u << min_size(run->p->out_width - vector * run->lanes, run->lanes)) - 1;
+}
+
+static void find_masks(const w_run *run, size_t vector, w_edge *edge)
+{
+    edge->vector = vector;
+    edge->store_mask = stored_lanes(run, vector);
+    edge->narrow = edge->partial = 0;
+    for (size_t tap = 0; tap < run->p->kernel_width; tap++) {
+        edge->mask[tap] = lanes_inside(run, vector, tap);
+        edge->narrow |= (edge->mask[tap] != (1u << run->lanes) - 1 ? 1u : 0u) << tap;
+        edge->partial |= (edge->mask[tap] != edge->store_mask ? 1u : 0u) << tap;
+    }
 }
 
 void conv2d_set_masks(w_run *run, size_t vector)
 {
-    set_store_mask(run, vector);
-    run->tile.narrow = run->tile.partial = 0;
-    for (size_t tap = 0; tap < run->p->kernel_width; tap++) {
-        run->mask[tap] = lanes_inside(run, vector, tap);
-        run->tile.narrow |= (run->mask[tap] != (1u << run->lanes) - 1 ? 1u : 0u) << tap;
-        run->tile.partial |= (run->mask[tap] != run->tile.store_mask ? 1u : 0u) << tap;
-    }
+    w_edge *const edge = vector < run->full_begin ? &run->left : &run->right;
+    if (edge->vector != vector)
+        find_masks(run, vector, edge);
+    run->tile.mask = edge->mask;
+    run->tile.store_mask = edge->store_mask;
+    run->tile.narrow = edge->narrow;
+    run->tile.partial = edge->partial;
 }
 
 void conv2d_set_row_masks(w_run *run)
 {
-    set_store_mask(run, run->vectors - 1);
+    run->tile.mask = run->row_mask;
+    run->tile.store_mask = stored_lanes(run, run->vectors - 1);
     for (size_t tap = 0; tap < run->p->kernel_width; tap++)
         for (size_t vector = 0; vector < run->vectors; vector++)
-            run->mask[tap * run->vectors + vector] = lanes_inside(run, vector, tap);
+            run->row_mask[tap * run->vectors + vector] = lanes_inside(run, vector, tap);
 }
