@@ -55,7 +55,9 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const ptrdiff_t *tap_offset = tile->tap_offset;");
         line(w, "const size_t kernel_width = tile->kernel_width;");
     }
-    if (s->border == EDGE && s->tile.columns == 1)
+    for (int tap = 0; s->border == EDGE && tap < s->taps.kernel_width; tap++)
+        line(w, "const __mmask16 inside%d = (__mmask16)tile->mask[%d];", tap, tap);
+    if (s->border == EDGE && s->tile.columns == 1 && !s->taps.kernel_width)
         line(w, "const uint32_t narrow = tile->narrow, partial = tile->partial;");
 }
 

@@ -47,7 +47,7 @@ static void emit_partial_fmas(writer *w, const spec *s, const char *weights)
 {
     for (int k = 0; k < s->tile.channels; k++)
         if (s->isa->mask_registers)
-            line(w, "acc%d_0 = _mm512_mask3_fmadd_ps(in0, _mm512_set1_ps(%s[%d]), acc%d_0, inside);", k, weights, k, k);
+            line(w, "FMA_INSIDE(in0, %s[%d], acc%d_0, inside);", weights, k, k);
         else
             line(w,
                  "acc%d_0 = _mm256_blendv_ps(acc%d_0, _mm256_fmadd_ps(in0, _mm256_set1_ps(%s[%d]), acc%d_0), "
@@ -90,6 +90,16 @@ static void emit_edge_tap(writer *w, const spec *s)
     block_end(w);
 }
 
+/* Where the taps are unrolled, all are masked: a branch for each would cost more. */
+static void emit_unrolled_edge_tap(writer *w, const spec *s, int tap)
+{
+    char address[64];
+    input_address(s, tap, 0, address, sizeof address);
+    line(w, "const __m512 in0 = _mm512_maskz_loadu_ps(inside%d, %s);", tap, address);
+    for (int k = 0; k < s->tile.channels; k++)
+        line(w, "FMA_INSIDE(in0, weights[%d], acc%d_0, inside%d);", tap * 16 + k, k, tap);
+}
+
 /* Several vectors share the broadcasts, so that masks cost nothing: all are masked. */
 static void emit_wide_edge_tap(writer *w, const spec *s)
 {
@@ -110,6 +120,8 @@ void emit_w_tap(writer *w, const spec *s, int tap)
     scope_begin(w);
     if (s->border == EDGE && s->tile.columns > 1) {
         emit_wide_edge_tap(w, s);
+    } else if (s->border == EDGE && s->taps.kernel_width) {
+        emit_unrolled_edge_tap(w, s, tap);
     } else if (s->border == EDGE) {
         emit_edge_tap(w, s);
     } else {
