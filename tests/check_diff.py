@@ -199,6 +199,19 @@ def check_programs(convbench, folder):
     expect(code == 2 and 'exit code 5' in text, f'words for the shell: {code}\n{text}')
 
 
+def ends(process, seconds=60):
+    """A process that a signal has reached may take its time to go."""
+    state = Path('/proc', process, 'stat')
+    for _ in range(100 * seconds):
+        try:
+            if state.read_text().split()[2] in 'ZX':
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.01)
+    return False
+
+
 def check_interrupted(convbench, folder):
     """What asks diff to end asks the program and all below it first; no file stays behind."""
     fake = Fake(convbench, folder)
@@ -214,8 +227,7 @@ def check_interrupted(convbench, folder):
                 time.sleep(0.01)
             process.send_signal(number)
             expect(process.wait(60) == -number, f'{number}: {process.returncode}')
-        state = Path('/proc', (folder / 'sleeper').read_text().strip(), 'stat')
-        expect(not state.exists() or state.read_text().split()[2] in 'ZX', f'{number}: what it started still runs')
+        expect(ends((folder / 'sleeper').read_text().strip()), f'{number}: what it started still runs')
     expect(not list((folder / 'temporary').iterdir()), 'a file stays behind')
 
 
