@@ -56,8 +56,12 @@ MUTANTS = [
      'x = p->act_a > x ? p->act_a : x;', 'x = x > p->act_a ? x : p->act_a;', 'contract random'),
 
     # Family W.
-    ('the even columns are read one too far', 'src/phases.c',
-     'i + 4 < count;', 'i + 4 <= count;', 'bounds variants'),
+    ('columns are read one too far', 'src/phases.c',
+     'i + 4 <= both;', 'i + 3 <= both;', 'bounds variants'),
+    ('the last column of a phase is not copied', 'src/phases.c',
+     '*count = min_size(divide_up(p->in_width - first, p->stride_w), phase_pitch - at.quotient);',
+     '*count = min_size(divide(p->in_width - first, p->stride_w).quotient, phase_pitch - at.quotient);',
+     'random variants'),
     ('a row below the input is copied', 'src/phases.c',
      'y >= (ptrdiff_t)p->in_height', 'y > (ptrdiff_t)p->in_height', 'bounds variants random'),
     ('the tail mask of stores is skipped (W)', 'src/run_w_edges.c',
