@@ -16,24 +16,13 @@ if os.environ.get("LD_PRELOAD") != PRELOAD:
 
 # pylint: disable=wrong-import-position
 from provider import claimed, constant, helper, make_model, numpy, onnxruntime, register, session, value
+from small_graphs import check, failures, tensor
 
 FAULTS = ctypes.CDLL(None)
 FAULTS.allocations_counted.restype = FAULTS.allocations_held.restype = ctypes.c_ulong
 FAULTS.fail_allocation.argtypes = [ctypes.c_ulong, ctypes.c_char_p]
 OBJECT = os.path.basename(LIBRARY).encode()
-RANDOM = numpy.random.default_rng(6)
 CLAIMS = 13 # nodes of make_network
-failures = []
-
-
-def check(condition, what):
-    if not condition:
-        failures.append(what)
-        print(f"FAILED: {what}")
-
-
-def tensor(*shape):
-    return RANDOM.standard_normal(shape).astype(numpy.float32)
 
 
 def make_network():
