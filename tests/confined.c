@@ -67,5 +67,4 @@ bool was_killed(int ending)
 void leave_confined(int code)
 {
     syscall(SYS_exit_group, code);
-    __builtin_unreachable();
 }
