@@ -68,7 +68,7 @@ static void emit_masked_load(writer *w, const spec *s)
 
 /*
  * Loads never leave the input: where some lanes would, the load is masked (18 cycles a tap instead of 16 on Zen 4), and
- * where wanted lanes would, the FMAs too (23 cycles).  Each path has a pointer to the weights of its own: gcc 12
+ * where wanted lanes would, the FMAs too.  Each path has a pointer to the weights of its own: gcc 12
  * otherwise shares the broadcasts between them, and then cannot embed them in the FMAs (74 % of peak instead of 98 %).
  */
 static void emit_edge_tap(writer *w, const spec *s)
