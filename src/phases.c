@@ -24,6 +24,8 @@ static void part_columns(const float *in, ptrdiff_t below, float *even, size_t e
         _mm_storeu_ps(even + i, _mm_shuffle_ps(low, high, 0x88));
         _mm_storeu_ps(odd + i, _mm_shuffle_ps(low, high, 0xdd));
     }
+#else
+    (void)below;
 #endif
     for (size_t k = i; k < evens; k++)
         even[k] = in[2 * k];
