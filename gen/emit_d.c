@@ -84,9 +84,23 @@ static void emit_residual(writer *w, const spec *s, int count, const char *out)
     block_end(w);
 }
 
-void emit_d_finish(writer *w, const spec *s, int count, const char *out)
+/* The first sums go out as whole vectors, the others in part. */
+static void emit_d_stores(writer *w, const spec *s, int count, int whole)
 {
     const isa_row *isa = vectors_of(s);
+    for (int i = 0; i < count; i++) {
+        if (i < whole)
+            line(w, "%s_storeu_ps(store, acc%d);", isa->prefix, i);
+        else if (isa->mask_registers)
+            line(w, "%s_mask_storeu_ps(store, (%s)tile->store_mask, acc%d);", isa->prefix, mask_type(isa), i);
+        else
+            line(w, "store_first(store, acc%d, tile->store_mask);", i);
+        emit_step(w, s, i, count, "store");
+    }
+}
+
+void emit_d_finish(writer *w, const spec *s, int count, const char *out)
+{
     /* Opaque: gcc 12 otherwise reads store_mask early, and keeps it on the stack. */
     line(w, "OPAQUE(tile);");
     /* gcc 12 otherwise keeps sums of 7 rows on the stack too, for the residual. */
@@ -95,20 +109,16 @@ void emit_d_finish(writer *w, const spec *s, int count, const char *out)
     emit_residual(w, s, count, out);
     emit_d_activation(w, s, count);
     line(w, "OPAQUE(tile);");
-    scope_begin(w);
     line(w, "float *store = %s;", out);
-    for (int i = 0; i < count; i++) {
-        if (whole_vectors(s))
-            line(w, "%s_storeu_ps(store, acc%d);", isa->prefix, i);
-        else if (isa->mask_registers)
-            line(w, "%s_mask_storeu_ps(store, (%s)tile->store_mask, acc%d);", isa->prefix, mask_type(isa), i);
-        else if (s->border == BOTH && i + 1 < count)
-            line(w, "store_row(store, acc%d, tile);", i);
-        else
-            line(w, "store_first(store, acc%d, tile->store_mask);", i);
-        emit_step(w, s, i, count, "store");
-    }
-    block_end(w);
+    if (s->family == FAMILY_D && !whole_vectors(s) && count > 1) {
+        /* Parts of vectors are slow to store on AMD, in AVX-512 too (7x7 maps 4-8 %). */
+        block_begin(w, "if (tile->stores_whole)");
+        emit_d_stores(w, s, count, count - 1);
+        block_else(w);
+        emit_d_stores(w, s, count, 0);
+        block_end(w);
+    } else
+        emit_d_stores(w, s, count, whole_vectors(s) ? count : 0);
 }
 
 static void emit_avx512_helpers(writer *w)
@@ -145,13 +155,6 @@ void emit_d_helpers(writer *w, const isa_row *isa)
     } else {
         block_begin(w, "HELPER __m256i deinterleave_8(__m256i mask)");
         line(w, "return _mm256_permutevar8x32_epi32(mask, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));");
-        block_end(w);
-        line(w, "/* What is too much of a row, the next row overwrites. */");
-        block_begin(w, "HELPER void store_row(float *out, __m256 x, const conv2d_tile *tile)");
-        line(w, "if (tile->rows_follow)");
-        line(w, "    _mm256_storeu_ps(out, x);");
-        line(w, "else");
-        line(w, "    store_first(out, x, tile->store_mask);");
         block_end(w);
     }
     block_begin(w, "HELPER __m256 interleave_8(__m256 x)");

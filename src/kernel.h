@@ -87,7 +87,9 @@ typedef struct conv2d_tile {
     bool backwards;  /* NHWC: from the last vector of channels to the first */
     uint64_t inside; /* NCHW, bit i: column i from `in` lies inside; looped taps: output i is wanted */
     ptrdiff_t out_row_pitch;
-    bool rows_follow; /* AVX2, both sides: a row of the output ends where the next begins, and has half a vector */
+    /* NCHW: rows of the tile but the last may be stored whole, because store_mask is all lanes, or because the next row
+     * of the output begins where one ends, and has half a vector. */
+    bool stores_whole;
     /* AVX2: 7 masks of sums (stride 2), 7 of loads (stride 1: by tap, and of the sums too; stride 2: of two vectors), a
      * word for each lane.  Those of sums are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */
     const int32_t (*words)[8];

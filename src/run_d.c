@@ -12,6 +12,7 @@ typedef struct d_span {
     int variant;
     uint32_t mask[CONV2D_MAX_DEPTHWISE_TAPS];
     uint32_t store_mask;
+    bool stores_whole;
     uint64_t inside;
     int32_t words[CONV2D_MASK_WORDS][8];
 } d_span;
@@ -53,6 +54,9 @@ static void set_span(const d_run *run, d_span *span, size_t column)
     span->store_mask = (uint32_t)bits(0, (ptrdiff_t)wanted);
     span->inside = bits(-first, (ptrdiff_t)p->in_width - first);
     span->variant = d_variant(run->kernel, p, column);
+    const size_t vector = span->variant & CONV2D_HALF ? run->lanes / 2 : run->lanes;
+    const bool follow = p->out.row == (ptrdiff_t)p->out_width && wanted == p->out_width;
+    span->stores_whole = wanted == vector || (follow && wanted >= vector / 2);
     for (size_t tap = 0; tap < p->kernel_width; tap++) {
         const tap_range lanes = valid_taps(first + (ptrdiff_t)tap, p->stride_w, wanted, p->in_width);
         span->mask[tap] = (uint32_t)bits((ptrdiff_t)lanes.begin, (ptrdiff_t)lanes.end);
@@ -73,17 +77,22 @@ static void set_words(const problem *p, d_span *span)
         }
 }
 
-/*
- * Neighbouring inner vectors become one span.  AVX2 stores part of a vector in pieces, so the last vector of a row is a
- * whole one, which computes some outputs again; not with a residual, which may be the same tensor as the output.
- */
+/* Where the vector begins that has output `column`: parts of a vector are slow to store, so the last one of a row, or
+ * half of one, computes some outputs again; not with a residual, which may be the same tensor as the output. */
+static size_t vector_begin(const d_run *run, size_t column)
+{
+    const size_t left = run->p->out_width - column;
+    const size_t vector = run->lanes == 16 && left <= 8 ? 8 : run->lanes;
+    return column > 0 && left < vector && !run->p->has_residual ? run->p->out_width - vector : column;
+}
+
+/* Neighbouring inner vectors become one span. */
 static void find_spans(d_run *run)
 {
     const size_t width = run->p->out_width, lanes = run->lanes;
-    const bool again = lanes == 8 && width > lanes && !run->p->has_residual;
     for (size_t column = 0; column < width; column += lanes) {
         d_span next, *last = run->span_count ? &run->spans[run->span_count - 1] : NULL;
-        set_span(run, &next, again ? min_size(column, width - lanes) : column);
+        set_span(run, &next, vector_begin(run, column));
         if (lanes == 8)
             set_words(run->p, &next);
         if (last && last->variant == CONV2D_INTERIOR && next.variant == CONV2D_INTERIOR &&
@@ -112,6 +121,7 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
         run->tile.vectors = span->count;
         run->tile.mask = span->mask;
         run->tile.store_mask = span->store_mask;
+        run->tile.stores_whole = span->stores_whole;
         run->tile.inside = span->inside;
         run->tile.words = span->words;
         tile_of(run->kernel, rows, 1)->variant[span->variant](&run->tile);
@@ -212,7 +222,6 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
     run.tile.out_row_pitch = p->out.row;
-    run.tile.rows_follow = p->out.row == (ptrdiff_t)p->out_width && p->out_width >= 4;
     run.tile.tap_pitch = run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
     run.tile.column_step = (ptrdiff_t)p->stride_w;
     run.tile.in_width = (ptrdiff_t)p->in_width;

@@ -101,13 +101,11 @@ TARGET void conv2d_f32_nhwc_kw3_s2__avx2_g1x2(const conv2d_tile *tile) {
                 acc1 = _mm256_blendv_ps(acc1, _mm256_mul_ps(slope, acc1), _mm256_cmp_ps(acc1, zero, _CMP_LT_OQ));
             }
             OPAQUE(tile);
-            {
-                float *store = out;
-                _mm256_storeu_ps(store, acc0);
-                store += out_column_pitch;
-                OPAQUE(store);
-                _mm256_storeu_ps(store, acc1);
-            }
+            float *store = out;
+            _mm256_storeu_ps(store, acc0);
+            store += out_column_pitch;
+            OPAQUE(store);
+            _mm256_storeu_ps(store, acc1);
         }
         place += 4 * column_pitch;
         to += 2 * tile->out_column_pitch;
