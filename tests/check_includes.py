@@ -53,9 +53,9 @@ RULES = [
     ('tests/*', ['include/*', 'stress/*', 'tests/*', *TESTED]),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
-INTERNAL = [('tests/test_chain.c', 'src/chain.h'), ('tests/test_cpu_units.c', 'src/cpu_units.h'),
-            ('tests/test_cpu.c', 'src/cpu_detect.h'), ('tests/test_pool_order.c', 'src/pool.h'),
-            ('tests/counted.h', 'src/plan.h')]
+INTERNAL = [('tests/library/test_chain.c', 'src/chain.h'), ('tests/library/test_cpu_units.c', 'src/cpu_units.h'),
+            ('tests/library/test_cpu.c', 'src/cpu_detect.h'), ('tests/library/test_pool_order.c', 'src/pool.h'),
+            ('tests/library/counted.h', 'src/plan.h')]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 

@@ -56,13 +56,13 @@ class Tree:
 
     def ask(self, tests):
         """The first test that fails, or None."""
-        good, said = self.run(['ninja', '-C', str(self.build)] + [f'tests/test_{test}' for test in tests],
+        good, said = self.run(['ninja', '-C', str(self.build)] + [f'tests/library/test_{test}' for test in tests],
                               BUILD_SECONDS)
         if not good:
             errors = [line for line in said.splitlines() if 'error' in line]
             raise SystemExit('it does not build:\n' + '\n'.join(errors[:5] or said.splitlines()[-5:]))
         for test in tests:
-            if not self.run([str(self.build / 'tests' / f'test_{test}'), '--jobs', '1'], TEST_SECONDS)[0]:
+            if not self.run([str(self.build / 'tests' / 'library' / f'test_{test}'), '--jobs', '1'], TEST_SECONDS)[0]:
                 return test
         return None
 

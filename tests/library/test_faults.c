@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory and threads that cannot be had: each allocation of the library and each thread that it starts is refused in
- * turn.  The linker puts the functions below in place of libc's (tests/meson.build).
+ * turn.  The linker puts the functions below in place of libc's (meson.build).
  */
 #define _GNU_SOURCE
 #include <errno.h>
