@@ -46,10 +46,10 @@ RULES = [
     ('integrations/*', ['include/*', 'integrations/*', 'benchmarks/sample.h', 'benchmarks/values.h',
                         'tests/faults/fail_allocation.h']),
     ('tests/golden/*', ['src/*']),
-    ('tests/peers/*', ['include/*', 'benchmarks/*']),
-    ('tests/test_counter*.c', ['tests/*', 'benchmarks/counter*.h']),
-    ('tests/test_interference.c', ['tests/*', 'benchmarks/interference.h']),
-    ('tests/test_topdown.c', ['tests/*', 'benchmarks/topdown.h']),
+    ('tests/convbench/peers/*', ['include/*', 'benchmarks/*']),
+    ('tests/convbench/test_counter*.c', ['tests/*', 'benchmarks/counter*.h']),
+    ('tests/convbench/test_interference.c', ['tests/*', 'benchmarks/interference.h']),
+    ('tests/convbench/test_topdown.c', ['tests/*', 'benchmarks/topdown.h']),
     ('tests/*', ['include/*', 'stress/*', 'tests/*', *TESTED]),
 ]
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
