@@ -39,7 +39,7 @@ check_dependencies() {
     sed -E '/^(#|$)/d' "$here/libc_symbols.txt" | sort -u > "$work/allowed"
     names_of -g --defined-only "$static" | sort -u > "$work/defined"
     { names_of -D --undefined-only "$shared"; names_of -u "$static"; } | plain_names |
-        comm -23 - "$work/defined" | comm -23 - "$work/allowed" | complain 'not in tests/libc_symbols.txt'
+        comm -23 - "$work/defined" | comm -23 - "$work/allowed" | complain 'not in tests/checks/libc_symbols.txt'
 }
 
 # Memory comes from the caller, but for the one-call function, tuning and the pool.
@@ -50,7 +50,7 @@ check_allocations() {
 }
 
 check_names() {
-    sed -nE 's/^CONV2D_API .*[ *](conv2d_[a-z0-9_]+)\(.*/\1/p' "$here"/../include/*.h | sort > "$work/declared"
+    sed -nE 's/^CONV2D_API .*[ *](conv2d_[a-z0-9_]+)\(.*/\1/p' "$here"/../../include/*.h | sort > "$work/declared"
     # The version of the symbols is a name as well.
     names_of -D --defined-only "$shared" | sed -E 's/@.*//' | grep -vE '^CONV2D_[0-9.]+$' | sort > "$work/exported"
     comm -23 "$work/exported" "$work/declared" | complain 'exported, but not declared in a header'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Builds the Debian packages from what git would commit, has lintian look at them, installs and uses them, removes them.
-# Wants root, debhelper, lintian, and what tests/check_package.sh uses.
+# Wants root, debhelper, lintian, and what tests/checks/check_package.sh uses.
 # usage: check_debian.sh SOURCE_DIR
 set -eu
 source=$1
@@ -15,5 +15,5 @@ git -C "$source" ls-files -z --cached --others --exclude-standard | tar -C "$sou
     > "$root/log" 2>&1 || { tail -n 50 "$root/log"; exit 1; }
 lintian --allow-root --fail-on error,warning "$root"/*.changes
 dpkg --install "$root"/*.deb
-"$source/tests/check_package.sh" "$source/tests/consumer"
+"$source/tests/checks/check_package.sh" "$source/tests/consumer"
 echo "packages built, installed and used"

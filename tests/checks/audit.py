@@ -145,7 +145,7 @@ def table_row(tile):
 
 
 def table(rows, title):
-    lines = [f'Machine code of the tiles ({title}), per hot loop.  Written by tests/audit.py.', '',
+    lines = [f'Machine code of the tiles ({title}), per hot loop.  Written by tests/checks/audit.py.', '',
              '| ' + ' | '.join(COLUMNS) + ' |', '|---' + '|---:' * (len(COLUMNS) - 1) + '|'] + sorted(rows)
     return '\n'.join(lines) + '\n'
 
