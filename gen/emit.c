@@ -103,6 +103,7 @@ void emit_tile(writer *w, const spec *s)
         [FAMILY_W] = emit_w_tile,
         [FAMILY_K] = emit_k_tile,
         [FAMILY_D] = emit_d_tile,
+        [FAMILY_D_SUM] = emit_d_tile,
         [FAMILY_D_ANY] = emit_d_any_tile,
         [FAMILY_D_NHWC] = emit_d_nhwc_tile,
         [FAMILY_D_NHWC_ANY] = emit_d_nhwc_any_tile,

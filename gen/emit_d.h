@@ -68,7 +68,7 @@ void declare_d_row(writer *w, const spec *s, int row);
 void emit_d_loads(writer *w, const spec *s, int row);
 void emit_d_tap(writer *w, const spec *s, int row, int tap);
 /* The end of a pass of the loop over an NCHW tile's channels. */
-void emit_d_next_channel(writer *w);
+void emit_d_next_channel(writer *w, const spec *s);
 /* The beginning of a pass of the loop over an NHWC tile's vectors of channels; `in` and `out` are the first one's. */
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out);
 /* Several groups a vector: the load of a permuted input vector; the loop over a group's input channels; all taps of an

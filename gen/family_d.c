@@ -19,12 +19,15 @@ static bool holds_weights(const spec *s)
 
 static void emit_setup(writer *w, const spec *s)
 {
-    line(w, "const float *in = tile->in, *weights = tile->weights, *bias = tile->bias;");
+    line(w, "const float *in = tile->in, *%s = tile->weights, *bias = tile->bias;",
+         is_grouped(s) ? "first_weights" : "weights");
     line(w, "float *out = tile->out;");
     line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch;");
     if (s->tile.channels > 1)
         line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
     line(w, "const uint32_t rows = tile->rows;");
+    if (is_grouped(s))
+        line(w, "const ptrdiff_t in_plane_pitch = tile->in_plane_pitch;");
     if (prefetches(s))
         line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
     emit_d_order(w, s);
@@ -152,20 +155,38 @@ static bool in_waves(const spec *s)
     return s->taps.kernel_width == 3 && s->taps.stride == 2 && s->isa->mask_registers;
 }
 
+/* The taps of all input channels, one after the other. */
+static void emit_channels(writer *w, const spec *s)
+{
+    line(w, "const float *weights = first_weights, *plane = %s;", s->border == INTERIOR ? "columns" : "in");
+    block_begin(w, "for (size_t channel_in = tile->in_channels; channel_in != 0; channel_in--)");
+    emit_weights(w, s);
+    line(w, "const float *row = plane;");
+    emit_rows(w, s);
+    line(w, "plane += in_plane_pitch;");
+    line(w, "weights += %d;", s->taps.kernel_width * s->taps.kernel_width * 16);
+    block_end(w);
+}
+
 static void emit_vector(writer *w, const spec *s)
 {
     const isa_row *isa = vectors_of(s);
     /* Opaque: held beyond the sums, they would be spilled in the activation. */
     line(w, "OPAQUE(bias);");
     if (!s->isa->mask_registers) {
-        line(w, "OPAQUE(weights);");
+        if (!is_grouped(s))
+            line(w, "OPAQUE(weights);");
         emit_d_words(w, s);
-        emit_weights(w, s);
+        if (!is_grouped(s))
+            emit_weights(w, s);
     }
     for (int row = 0; row < s->tile.channels; row++)
         line(w, "%s acc%d = %s_set1_ps(*bias);", isa->vector, row, isa->prefix);
-    line(w, "const float *row = %s;", s->border == INTERIOR ? "columns" : "in");
-    if (in_waves(s))
+    if (!is_grouped(s))
+        line(w, "const float *row = %s;", s->border == INTERIOR ? "columns" : "in");
+    if (is_grouped(s))
+        emit_channels(w, s);
+    else if (in_waves(s))
         emit_wave(w, s);
     else
         emit_rows(w, s);
@@ -180,7 +201,7 @@ void emit_d_tile(writer *w, const spec *s)
     emit_tile_begin(w, s);
     emit_setup(w, s);
     block_begin(w, "for (size_t channel = tile->channels; channel != 0; channel--)");
-    if (s->isa->mask_registers)
+    if (s->isa->mask_registers && !is_grouped(s))
         emit_weights(w, s);
     if (s->border == INTERIOR) {
         line(w, "const float *columns = in;");
@@ -193,7 +214,7 @@ void emit_d_tile(writer *w, const spec *s)
     } else {
         emit_vector(w, s);
     }
-    emit_d_next_channel(w);
+    emit_d_next_channel(w, s);
     block_end(w);
     blank(w);
 }

@@ -122,7 +122,7 @@ void emit_d_any_tile(writer *w, const spec *s)
     emit_nchw_tap(w, s);
     emit_taps_end(w);
     emit_nchw_finish(w, s);
-    emit_d_next_channel(w);
+    emit_d_next_channel(w, s);
     block_end(w);
     blank(w);
 }

@@ -21,11 +21,12 @@ typedef struct isa_row {
     bool embedded_broadcast; /* an FMA can broadcast its memory operand */
 } isa_row;
 
-/* D has its own emitter for each layout, and for unrolled and looped taps. */
+/* D has its own emitter for each layout, and for unrolled and looped taps.  SUM: of several input channels. */
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
     FAMILY_D,
+    FAMILY_D_SUM,
     FAMILY_D_ANY,
     FAMILY_D_NHWC,
     FAMILY_D_NHWC_ANY,
@@ -75,6 +76,12 @@ typedef struct spec {
     tile_row tile;
     border border;
 } spec;
+
+/* D, NCHW, unrolled: output rows side by side. */
+static inline bool is_rows(const spec *s)
+{
+    return s->family == FAMILY_D || s->family == FAMILY_D_SUM;
+}
 
 /* Registers and instructions of a spec's innermost tap. */
 typedef struct budget {

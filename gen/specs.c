@@ -52,6 +52,9 @@ static const tap_row d_nhwc_any_taps[] = {{0, 0}};
 static const tile_row d_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
 /* 7x1: 3x3 with stride 1 on rows of one vector, whose tiles have no weights in registers. */
 static const tile_row d_avx2[] = {{7, 1, false}, {4, 1, true}, {2, 1, false}, {1, 1, false}};
+/* One or two output channels, whose weights no other tile uses for more than one FMA an input load. */
+static const tap_row d_sum_taps[] = {{3, 1}, {5, 1}};
+static const tile_row d_sum_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
 static const tile_row d_any[] = {{1, 4, true}, {1, 1, false}};
 static const tile_row d_nhwc_avx512[] = {{2, 7, true},  {2, 4, false}, {2, 2, false}, {2, 1, false},
                                          {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
@@ -66,6 +69,7 @@ const family_row families[] = {
     [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", 'w', false, false},
     [FAMILY_K] = {"k", "CONV2D_FAMILY_K", "(vectors of channels x columns)", 'k', false, false},
     [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
+    [FAMILY_D_SUM] = {"d_sum", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 's', false, true},
     [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_NHWC] = {"d_nhwc", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true, false},
     [FAMILY_D_NHWC_ANY] = {"d_nhwc_any", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true, false},
@@ -81,6 +85,8 @@ const tile_set tile_sets[] = {
     {FAMILY_K, &isa_avx512, ROWS(k_taps), ROWS(k_avx512)},
     {FAMILY_D, &isa_avx2, ROWS(d_taps), ROWS(d_avx2)},
     {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
+    {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_sum_avx2)},
+    {FAMILY_D_SUM, &isa_avx512, ROWS(d_sum_taps), ROWS(d_avx512)},
     {FAMILY_D_ANY, &isa_avx2, ROWS(d_any_taps), ROWS(d_any)},
     {FAMILY_D_ANY, &isa_avx512, ROWS(d_any_taps), ROWS(d_any)},
     {FAMILY_D_NHWC, &isa_avx2, ROWS(d_taps), ROWS(d_nhwc_avx2)},
@@ -160,7 +166,7 @@ static bool is_tall_border(const spec *s)
 
 bool spec_holds_masks(const spec *s)
 {
-    return s->family == FAMILY_D && !s->isa->mask_registers && s->taps.kernel_width == 3;
+    return is_rows(s) && !s->isa->mask_registers && s->taps.kernel_width == 3;
 }
 
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
@@ -170,7 +176,7 @@ static budget d_budget(const spec *s)
     const int outputs = s->tile.channels * s->tile.columns, taps = s->taps.kernel_width;
     const bool holds = taps == 3 && (s->isa->mask_registers || s->taps.stride == 1);
     budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
-    if (s->family == FAMILY_D) {
+    if (is_rows(s)) {
         b.inputs = taps == 3 && s->isa->mask_registers ? 3 * s->taps.stride : 1;
         b.weights = holds && (s->isa->mask_registers || s->border == INTERIOR) ? 9 : s->isa->embedded_broadcast ? 0 : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
@@ -179,7 +185,7 @@ static budget d_budget(const spec *s)
     }
     if (s->family == FAMILY_D_GROUP)
         b.weights = s->tile.channels * taps;
-    b.others += families[s->family].grouped; /* the permutation */
+    b.others += families[s->family].nhwc && families[s->family].grouped; /* the permutation */
     return b;
 }
 
@@ -240,13 +246,18 @@ spec spec_called(spec tile, border border)
     return tile;
 }
 
+static bool has_halves(const spec *s)
+{
+    return s->family == FAMILY_D && s->isa->mask_registers;
+}
+
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == BOTH_HALF;
     if (is_looped(s))
         return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
-    if (s->family == FAMILY_D)
-        return s->border != EDGE && (!half || s->isa->mask_registers) && (!is_tall(s) || is_tall_border(s));
+    if (is_rows(s))
+        return s->border != EDGE && (!half || has_halves(s)) && (!is_tall(s) || is_tall_border(s));
     if (families[s->family].nhwc)
         return s->border == INTERIOR || s->border == BOTH || s->border == EDGE;
     if (half)

@@ -94,6 +94,7 @@ typedef struct conv2d_tile {
      * word for each lane.  Those of sums are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */
     const int32_t (*words)[8];
 
+    ptrdiff_t in_plane_pitch;  /* NCHW, several input channels: between them */
     ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row will need */
     const float *prefetch_out; /* W: the outputs that will be written next */
 } conv2d_tile;
@@ -150,7 +151,7 @@ typedef struct conv2d_kernel {
     conv2d_family family;
     conv2d_isa isa;
     bool nhwc;    /* D: lanes along channels */
-    bool grouped; /* D, NHWC: several channels a group */
+    bool grouped; /* D: several channels a group (NCHW: several input channels) */
     uint8_t lanes;
     uint8_t kernel_width;  /* unrolled taps; 0: a loop over any number */
     uint8_t stride_w;      /* 0: any */

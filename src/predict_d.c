@@ -71,12 +71,22 @@ static double row_vectors(const problem *p, const conv2d_kernel *kernel)
     return vectors + masked * (vectors < 2 ? vectors : 2) + (p->kernel_width > 5 ? 0.25 * vectors : 0);
 }
 
+/* With several input channels each vector asks for lines of many planes, which is worse if these are not in the L2. */
+static double planes_factor(const problem *p, const conv2d_kernel *kernel)
+{
+    if (p->in_channels * p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / sizeof(float))
+        return 1;
+    return kernel->lanes == 8 ? 2.4 : kernel->kernel_width == 3 ? 1.3 : 1.12;
+}
+
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const bool wide = kernel->lanes == 16;
     const double slow = wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.4;
     const double strided = p->stride_w == 1 ? 1 : wide ? 1.4 : 1.6;
-    const double taps = valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
+    const double slower = kernel->grouped ? planes_factor(p, kernel) : 1;
+    const double channels = (double)(p->in_channels * p->out_channels) * slower;
+    const double taps = valid_rows(p) * (double)p->kernel_width * channels;
     const d_spread rows = d_spread_rows(kernel, p);
     return taps * row_vectors(p, kernel) * fma_cycles(kernel) * slow * strided *
            uneven(&rows, p->out_height, kernel->tile_channels, 0.6 * (double)(p->kernel_height - 1));

@@ -82,7 +82,7 @@ static void set_words(const problem *p, d_span *span)
 static size_t vector_begin(const d_run *run, size_t column)
 {
     const size_t left = run->p->out_width - column;
-    const size_t vector = run->lanes == 16 && left <= 8 ? 8 : run->lanes;
+    const size_t vector = has_half(run->kernel) && left <= run->lanes / 2 ? run->lanes / 2 : run->lanes;
     return column > 0 && left < vector && !run->p->has_residual ? run->p->out_width - vector : column;
 }
 
@@ -220,6 +220,8 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .tile = common_tile(p),
     };
     run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
+    run.tile.in_channels = p->in_channels;
+    run.tile.in_plane_pitch = p->in.channel;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
     run.tile.out_row_pitch = p->out.row;
     run.tile.tap_pitch = run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;

@@ -43,6 +43,12 @@ static inline bool d_rows_stay(const problem *p, size_t rows)
     return p->stride_h == 1 || (reads + fetches) * p->in_width * sizeof(float) <= conv2d_cpu()->l1_bytes;
 }
 
+/* Whether an unrolled NCHW kernel has variants for half a vector. */
+static inline bool has_half(const conv2d_kernel *kernel)
+{
+    return tile_of(kernel, 1, 1)->variant[CONV2D_BOTH | CONV2D_HALF];
+}
+
 /* The variant of an unrolled NCHW tile for a vector of outputs from `column` on. */
 static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_t column)
 {
@@ -50,7 +56,7 @@ static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_
     const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
     const ptrdiff_t last = first + (ptrdiff_t)((lanes - 1) * p->stride_w + p->kernel_width - 1);
     const bool right = wanted < lanes || last >= (ptrdiff_t)p->in_width;
-    const bool half = right && wanted <= lanes / 2 && tile_of(kernel, 1, 1)->variant[CONV2D_BOTH | CONV2D_HALF];
+    const bool half = right && wanted <= lanes / 2 && has_half(kernel);
     return (first < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0) | (half ? CONV2D_HALF : 0);
 }
 

@@ -20,8 +20,10 @@ static ptrdiff_t bottom_overhang(const problem *p)
 static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     const bool shared = p->out_channels <= kernel->lanes && groups_share_blocks(p);
-    if (kernel->grouped && (!shared || p->out_channels == 1 || p->in_channels > p->out_channels))
+    if (kernel->nhwc && kernel->grouped && (!shared || p->out_channels == 1 || p->in_channels > p->out_channels))
         return "made for 2, 4, 8 or 16 output channels a group, no more than lanes, and no more input channels";
+    if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || p->groups != 1))
+        return "made for several input channels, and one group";
     if (!kernel->grouped && p->in_channels != 1)
         return "made for one input channel a group";
     if (kernel->nhwc && !kernel->grouped && p->out_channels != 1)

@@ -161,6 +161,10 @@ static void make_groups(choices *c, const conv2d_kernel_info *kernel, conv2d_des
         in_channels = choose_between(c, 1, out_channels);
         d->groups = any_size(c, 12);
     }
+    if (sums_channels(kernel)) {
+        d->groups = 1;
+        in_channels = any_size(c, 20) + 1;
+    }
     d->in_channels = d->groups * in_channels;
     d->out_channels = d->groups * out_channels;
     if (!along_channels)

@@ -301,6 +301,11 @@ void check_case(const conv_case *c)
         case_failed("%s: %s", conv2d_status_string(status), describe_case(c));
 }
 
+bool sums_channels(const conv2d_kernel_info *kernel)
+{
+    return kernel->family[0] == 'd' && strrchr(kernel->name, '_')[1] == 's';
+}
+
 conv2d_options options_for(conv2d_isa isa)
 {
     return (conv2d_options){.isa = isa, .prefer_256 = isa == CONV2D_ISA_AVX512 ? -1 : 0};

@@ -54,6 +54,8 @@ void check_case(const conv_case *test);
 
 /* The options that reach the kernels of one instruction set: that cap, and no policy about wide vectors. */
 conv2d_options options_for(conv2d_isa isa);
+/* Whether it is one of family D's kernels for several input channels and one group. */
+bool sums_channels(const conv2d_kernel_info *kernel);
 
 /* A dense problem, stride and dilation 1, no padding, one group. */
 conv2d_desc simple_desc(size_t in_channels, size_t in_height, size_t in_width, size_t out_channels,

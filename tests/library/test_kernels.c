@@ -49,7 +49,7 @@ static bool is_depthwise(const conv2d_kernel_info *info)
     return info->family[0] == 'd';
 }
 
-/* One input channel a group; unrolled taps are square (NHWC: in any number of rows). */
+/* One input channel a group, or a few, or a single group; unrolled taps are square (NHWC: in any number of rows). */
 static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_t channels, size_t multiplier)
 {
     const bool nhwc = strstr(info->name, "_nhwc_");
@@ -59,6 +59,11 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
         const size_t out_channels = multiplier % 2 ? 2 : multiplier % 4 ? 4 : multiplier % 8 ? 8 : info->lanes;
         d->in_channels *= 1 + channels % out_channels;
         d->out_channels *= out_channels;
+    }
+    if (sums_channels(info)) {
+        d->groups = 1;
+        d->in_channels = channels + 1;
+        d->out_channels = multiplier;
     }
     d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
     if (info->kernel_width) {

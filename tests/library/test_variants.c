@@ -99,8 +99,9 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     d.pad_left = pads & 1;
     d.pad_right = pads >> 1;
     if (depthwise) {
-        d.groups = channels;
-        d.in_channels = d.out_channels = strstr(info->name, "_g") ? 2 * channels : channels;
+        const bool sums = sums_channels(info);
+        d.groups = sums ? 1 : channels;
+        d.in_channels = d.out_channels = sums || strstr(info->name, "_g") ? 2 * channels : channels;
         d.pad_top = d.pad_left;
         d.pad_bottom = d.pad_right;
     }
