@@ -151,7 +151,7 @@ typedef struct conv2d_kernel {
     conv2d_family family;
     conv2d_isa isa;
     bool nhwc;    /* D: lanes along channels */
-    bool grouped; /* D: several channels a group (NCHW: several input channels) */
+    bool grouped; /* D: several channels a group (NCHW: of input) */
     uint8_t lanes;
     uint8_t kernel_width;  /* unrolled taps; 0: a loop over any number */
     uint8_t stride_w;      /* 0: any */

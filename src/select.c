@@ -22,8 +22,9 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
     const bool shared = p->out_channels <= kernel->lanes && groups_share_blocks(p);
     if (kernel->nhwc && kernel->grouped && (!shared || p->out_channels == 1 || p->in_channels > p->out_channels))
         return "made for 2, 4, 8 or 16 output channels a group, no more than lanes, and no more input channels";
-    if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || p->groups != 1))
-        return "made for several input channels, and one group";
+    /* For more, W uses each input for as many FMAs, and weights for more. */
+    if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || p->out_channels > 3 || p->groups != 1))
+        return "made for several input channels, up to 3 output channels, and one group";
     if (!kernel->grouped && p->in_channels != 1)
         return "made for one input channel a group";
     if (kernel->nhwc && !kernel->grouped && p->out_channels != 1)

@@ -164,6 +164,7 @@ static void make_groups(choices *c, const conv2d_kernel_info *kernel, conv2d_des
     if (sums_channels(kernel)) {
         d->groups = 1;
         in_channels = any_size(c, 20) + 1;
+        out_channels = choose_between(c, 1, 3);
     }
     d->in_channels = d->groups * in_channels;
     d->out_channels = d->groups * out_channels;

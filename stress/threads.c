@@ -42,6 +42,7 @@ static bool shared_make(shared *s, const conv2d_kernel_info *kernel)
     conv2d_desc *const d = &s->desc;
     d->stride_h = d->stride_w = kernel->stride_w ? kernel->stride_w : 2;
     d->pad_top = d->pad_left = width > 1;
+    d->out_channels = sums_channels(kernel) ? 3 : d->out_channels;
     d->groups = depthwise && !sums_channels(kernel) ? d->in_channels : 1;
     d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
     d->activation = CONV2D_SILU;

@@ -63,7 +63,7 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
     if (sums_channels(info)) {
         d->groups = 1;
         d->in_channels = channels + 1;
-        d->out_channels = multiplier;
+        d->out_channels = 1 + multiplier % 3;
     }
     d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
     if (info->kernel_width) {
