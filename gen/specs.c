@@ -52,7 +52,7 @@ static const tap_row d_nhwc_any_taps[] = {{0, 0}};
 static const tile_row d_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
 /* 7x1: 3x3 with stride 1 on rows of one vector, whose tiles have no weights in registers. */
 static const tile_row d_avx2[] = {{7, 1, false}, {4, 1, true}, {2, 1, false}, {1, 1, false}};
-/* Up to three output channels, of which no other tile has enough for as many FMAs an input load. */
+/* Few channels on either side: few output channels have W load for every FMA or two, and many store to many planes. */
 static const tap_row d_sum_taps[] = {{3, 1}, {5, 1}};
 static const tile_row d_sum_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
 static const tile_row d_any[] = {{1, 4, true}, {1, 1, false}};

@@ -235,6 +235,8 @@ void conv2d_set_pixel_scratch(blocking *b, const problem *p)
  */
 static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
 {
+    if (kernel->grouped && !kernel->nhwc) /* they have the same input */
+        return CONV2D_OC_BLOCK;
     const size_t rows = (kernel->tile_channels - 1) * p->stride_h + p->kernel_height;
     const size_t floats = rows * p->in_width + kernel->tile_channels * p->out_width;
     const size_t budget = conv2d_cpu()->l1_bytes * 5 / 8 / sizeof(float);

@@ -26,7 +26,8 @@ typedef struct d_run {
     const conv2d_kernel *kernel;
     d_spread rows;
     size_t lanes, span_count;
-    d_span *spans; /* MAX_SPANS */
+    size_t most_vectors; /* that one call of a tile should serve */
+    d_span *spans;       /* MAX_SPANS */
     conv2d_tile tile;
 } d_run;
 
@@ -114,17 +115,20 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
     run->tile.prefetch_in = (ptrdiff_t)(rows * p->stride_h) * p->in.row;
     for (size_t i = 0; i < run->span_count; i++) {
         const d_span *span = &run->spans[i];
-        run->tile.in = in + (ptrdiff_t)(span->begin * p->stride_w);
-        run->tile.out = run->args->out + out + (ptrdiff_t)span->begin;
-        if (p->has_residual)
-            run->tile.residual = run->args->residual + out + (ptrdiff_t)span->begin;
-        run->tile.vectors = span->count;
         run->tile.mask = span->mask;
         run->tile.store_mask = span->store_mask;
         run->tile.stores_whole = span->stores_whole;
         run->tile.inside = span->inside;
         run->tile.words = span->words;
-        tile_of(run->kernel, rows, 1)->variant[span->variant](&run->tile);
+        for (size_t vector = 0; vector < span->count; vector += run->most_vectors) {
+            const size_t column = span->begin + vector * run->lanes;
+            run->tile.in = in + (ptrdiff_t)(column * p->stride_w);
+            run->tile.out = run->args->out + out + (ptrdiff_t)column;
+            if (p->has_residual)
+                run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
+            run->tile.vectors = min_size(run->most_vectors, span->count - vector);
+            tile_of(run->kernel, rows, 1)->variant[span->variant](&run->tile);
+        }
     }
 }
 
@@ -206,6 +210,15 @@ static void run_units(d_run *run, size_t chunk_channels, share units)
     }
 }
 
+/* Sums: the input of these vectors should stay in half the L1 for the next output channel. */
+static size_t most_vectors(const conv2d_kernel *kernel, const problem *p)
+{
+    if (!kernel->grouped || p->out_channels == 1)
+        return SIZE_MAX;
+    const size_t lines = (kernel->tile_channels - 1 + p->kernel_height) * p->in_channels;
+    return max_size(conv2d_cpu()->l1_bytes / 2 / (lines * kernel->lanes * sizeof(float)), 1);
+}
+
 static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
@@ -217,6 +230,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .lanes = plan->kernel->lanes,
         .rows = d_spread_rows(plan->kernel, p),
         .spans = spans,
+        .most_vectors = most_vectors(plan->kernel, p),
         .tile = common_tile(p),
     };
     run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;

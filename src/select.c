@@ -22,9 +22,11 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
     const bool shared = p->out_channels <= kernel->lanes && groups_share_blocks(p);
     if (kernel->nhwc && kernel->grouped && (!shared || p->out_channels == 1 || p->in_channels > p->out_channels))
         return "made for 2, 4, 8 or 16 output channels a group, no more than lanes, and no more input channels";
-    /* For more, W uses each input for as many FMAs, and weights for more. */
-    if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || p->out_channels > 3 || p->groups != 1))
-        return "made for several input channels, up to 3 output channels, and one group";
+    /* For more, W uses each input for as many FMAs; but few planes stay in the L1 for all output channels. */
+    const bool first_layer = p->in_channels <= 4 && kernel->lanes == 16 && kernel->kernel_width == 3;
+    const bool few = p->out_channels <= 3 || first_layer;
+    if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || !few || p->groups != 1))
+        return "made for one group, several input channels, and few of them (AVX-512, 3x3) or of the output channels";
     if (!kernel->grouped && p->in_channels != 1)
         return "made for one input channel a group";
     if (kernel->nhwc && !kernel->grouped && p->out_channels != 1)

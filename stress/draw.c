@@ -165,6 +165,10 @@ static void make_groups(choices *c, const conv2d_kernel_info *kernel, conv2d_des
         d->groups = 1;
         in_channels = any_size(c, 20) + 1;
         out_channels = choose_between(c, 1, 3);
+        if (kernel->lanes == 16 && kernel->kernel_width == 3 && choose_below(c, 2)) { /* a first layer */
+            in_channels = choose_between(c, 2, 4);
+            out_channels = any_size(c, 40);
+        }
     }
     d->in_channels = d->groups * in_channels;
     d->out_channels = d->groups * out_channels;
