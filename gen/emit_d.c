@@ -11,7 +11,7 @@ void emit_d_next_channel(writer *w, const spec *s)
 {
     line(w, "in += tile->in_channel_pitch;");
     line(w, "out += tile->out_channel_pitch;");
-    line(w, "%s++;", is_grouped(s) ? "first_weights" : "weights");
+    line(w, "%s++;", is_sum(s) ? "first_weights" : "weights");
     line(w, "bias++;");
     block_end(w);
 }
@@ -104,13 +104,13 @@ void emit_d_finish(writer *w, const spec *s, int count, const char *out)
     /* Opaque: gcc 12 otherwise reads store_mask early, and keeps it on the stack. */
     line(w, "OPAQUE(tile);");
     /* gcc 12 otherwise keeps sums of 7 rows on the stack too, for the residual. */
-    for (int i = 0; is_rows(s) && !s->isa->mask_registers && count > 4 && i < count; i++)
+    for (int i = 0; is_rows(s->family) && !s->isa->mask_registers && count > 4 && i < count; i++)
         line(w, "PIN(acc%d);", i);
     emit_residual(w, s, count, out);
     emit_d_activation(w, s, count);
     line(w, "OPAQUE(tile);");
     line(w, "float *store = %s;", out);
-    if (is_rows(s) && !whole_vectors(s) && count > 1) {
+    if (is_rows(s->family) && !whole_vectors(s) && count > 1) {
         /* Parts of vectors are slow to store on AMD, in AVX-512 too (7x7 maps 4-8 %). */
         block_begin(w, "if (tile->stores_whole)");
         emit_d_stores(w, s, count, count - 1);

@@ -52,6 +52,12 @@ static inline bool is_grouped(const spec *s)
     return families[s->family].grouped;
 }
 
+/* NCHW: several input channels. */
+static inline bool is_sum(const spec *s)
+{
+    return s->family == FAMILY_D_SUM;
+}
+
 /* Whether some wanted outputs lack a tap of an NCHW tile, so that its FMAs are masked. */
 bool d_tap_masked(const spec *s, int tap);
 /* Masks, and what stride 2 needs to bring taps in order. */

@@ -20,13 +20,13 @@ static bool holds_weights(const spec *s)
 static void emit_setup(writer *w, const spec *s)
 {
     line(w, "const float *in = tile->in, *%s = tile->weights, *bias = tile->bias;",
-         is_grouped(s) ? "first_weights" : "weights");
+         is_sum(s) ? "first_weights" : "weights");
     line(w, "float *out = tile->out;");
     line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch;");
     if (s->tile.channels > 1)
         line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
     line(w, "const uint32_t rows = tile->rows;");
-    if (is_grouped(s))
+    if (is_sum(s))
         line(w, "const ptrdiff_t in_plane_pitch = tile->in_plane_pitch;");
     if (prefetches(s))
         line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
@@ -155,6 +155,16 @@ static bool in_waves(const spec *s)
     return s->taps.kernel_width == 3 && s->taps.stride == 2 && s->isa->mask_registers;
 }
 
+/* The taps of the only input channel. */
+static void emit_taps(writer *w, const spec *s)
+{
+    line(w, "const float *row = %s;", s->border == INTERIOR ? "columns" : "in");
+    if (in_waves(s))
+        emit_wave(w, s);
+    else
+        emit_rows(w, s);
+}
+
 /* The taps of all input channels, one after the other. */
 static void emit_channels(writer *w, const spec *s)
 {
@@ -167,7 +177,7 @@ static void emit_channels(writer *w, const spec *s)
                 line(w, "ahead += out_row_pitch;");
         }
     }
-    block_begin(w, "for (size_t channel_in = tile->in_channels; channel_in != 0; channel_in--)");
+    block_begin(w, "for (size_t in_channel = tile->in_channels; in_channel != 0; in_channel--)");
     emit_weights(w, s);
     line(w, "const float *row = plane;");
     emit_rows(w, s);
@@ -181,23 +191,18 @@ static void emit_vector(writer *w, const spec *s)
     const isa_row *isa = vectors_of(s);
     /* Opaque: held beyond the sums, they would be spilled in the activation. */
     line(w, "OPAQUE(bias);");
-    if (!s->isa->mask_registers) {
-        if (!is_grouped(s))
-            line(w, "OPAQUE(weights);");
+    if (!s->isa->mask_registers)
         emit_d_words(w, s);
-        if (!is_grouped(s))
-            emit_weights(w, s);
+    if (!s->isa->mask_registers && !is_sum(s)) {
+        line(w, "OPAQUE(weights);");
+        emit_weights(w, s);
     }
     for (int row = 0; row < s->tile.channels; row++)
         line(w, "%s acc%d = %s_set1_ps(*bias);", isa->vector, row, isa->prefix);
-    if (!is_grouped(s))
-        line(w, "const float *row = %s;", s->border == INTERIOR ? "columns" : "in");
-    if (is_grouped(s))
+    if (is_sum(s))
         emit_channels(w, s);
-    else if (in_waves(s))
-        emit_wave(w, s);
     else
-        emit_rows(w, s);
+        emit_taps(w, s);
     for (int row = 0; s->taps.stride == 2 && row < s->tile.channels; row++)
         line(w, "acc%d = interleave_%d(acc%d);", row, isa->lanes, row);
     emit_d_finish(w, s, s->tile.channels, s->border == INTERIOR ? "to" : "out");
@@ -209,7 +214,7 @@ void emit_d_tile(writer *w, const spec *s)
     emit_tile_begin(w, s);
     emit_setup(w, s);
     block_begin(w, "for (size_t channel = tile->channels; channel != 0; channel--)");
-    if (s->isa->mask_registers && !is_grouped(s))
+    if (s->isa->mask_registers && !is_sum(s))
         emit_weights(w, s);
     if (s->border == INTERIOR) {
         line(w, "const float *columns = in;");

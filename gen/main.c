@@ -120,7 +120,7 @@ static void write_set(const char *directory, const tile_set *set)
     writer w = open_output(directory, file);
     line(&w, "#ifdef __x86_64__ /* elsewhere the table has the reference only */");
     emit_prelude(&w, set->isa, file);
-    if (set->family == FAMILY_D || set->family == FAMILY_D_SUM)
+    if (is_rows(set->family))
         emit_d_helpers(&w, set->isa);
     visit_set(set, emit_tile, &w);
     if (set->family == FAMILY_K)

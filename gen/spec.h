@@ -78,9 +78,9 @@ typedef struct spec {
 } spec;
 
 /* D, NCHW, unrolled: output rows side by side. */
-static inline bool is_rows(const spec *s)
+static inline bool is_rows(family f)
 {
-    return s->family == FAMILY_D || s->family == FAMILY_D_SUM;
+    return f == FAMILY_D || f == FAMILY_D_SUM;
 }
 
 /* Registers and instructions of a spec's innermost tap. */

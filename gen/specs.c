@@ -166,7 +166,7 @@ static bool is_tall_border(const spec *s)
 
 bool spec_holds_masks(const spec *s)
 {
-    return is_rows(s) && !s->isa->mask_registers && s->taps.kernel_width == 3;
+    return is_rows(s->family) && !s->isa->mask_registers && s->taps.kernel_width == 3;
 }
 
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
@@ -176,7 +176,7 @@ static budget d_budget(const spec *s)
     const int outputs = s->tile.channels * s->tile.columns, taps = s->taps.kernel_width;
     const bool holds = taps == 3 && (s->isa->mask_registers || s->taps.stride == 1);
     budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
-    if (is_rows(s)) {
+    if (is_rows(s->family)) {
         b.inputs = taps == 3 && s->isa->mask_registers ? 3 * s->taps.stride : 1;
         b.weights = holds && (s->isa->mask_registers || s->border == INTERIOR) ? 9 : s->isa->embedded_broadcast ? 0 : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
@@ -256,7 +256,7 @@ bool spec_generated(const spec *s)
     const bool half = s->border == RIGHT_HALF || s->border == BOTH_HALF;
     if (is_looped(s))
         return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
-    if (is_rows(s))
+    if (is_rows(s->family))
         return s->border != EDGE && (!half || has_halves(s)) && (!is_tall(s) || is_tall_border(s));
     if (families[s->family].nhwc)
         return s->border == INTERIOR || s->border == BOTH || s->border == EDGE;

@@ -74,7 +74,7 @@ static double row_vectors(const problem *p, const conv2d_kernel *kernel)
 /*
  * With several input channels each vector asks for lines of many planes, which is worse if these are not in the L2.  Of
  * a first layer they are, unless rows share a few sets of the L1 (3x256x256 16x3x3 0.87 times W's speed, 3x224x224
- * 1.09); there it is the outputs that may go beyond all caches (64x224x224 1.08, 32x416x416 0.9).
+ * 1.09); there it is the outputs that may go beyond all caches (3x224x224 64x3x3 1.08; at 3x416x416 W is faster).
  */
 static double planes_factor(const problem *p, const conv2d_kernel *kernel)
 {
