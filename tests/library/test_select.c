@@ -70,6 +70,13 @@ static const choice choices[] = {
     {"64x64x64 64x3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"64x64x64 64x3x3 p1 g16", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"1x128x128 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
+    /* Few output channels, whose sums go over many input channels; and first layers. */
+    {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_s4x1"},
+    {"64x128x128 3x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"64x128x128 2x5x5 p2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_s7x1"},
+    {"3x112x112 32x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    {"3x256x256 32x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     /* Outputs that no cache holds: W fetches them ahead. */
     {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"3x224x224 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
