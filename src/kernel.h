@@ -95,7 +95,9 @@ typedef struct conv2d_tile {
     const int32_t (*words)[8];
 
     ptrdiff_t in_plane_pitch;  /* NCHW, several input channels: between them */
-    ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row will need */
+    /* W, D: from `in` to the input row that the next output row will need.  K, any stride: to what the next tile will
+     * need first, of which so many floats are passed with each channel. */
+    ptrdiff_t prefetch_in, prefetch_step;
     const float *prefetch_out; /* W: the outputs that will be written next */
 } conv2d_tile;
 

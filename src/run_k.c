@@ -142,6 +142,8 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
+        run->tile.prefetch_in = (ptrdiff_t)(piece->kernel_rows - 1) * run->tile.in_row_pitch +
+                                (ptrdiff_t)piece->columns * run->tile.pixel_pitch;
         tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
     }
@@ -313,6 +315,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.pixel_pitch = run.tile.column_step * run.in.column;
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
+    run.tile.prefetch_step = run.in.channel == 1 ? 16 : 0;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
     run_units(&run, share_of(units, part, parts));
 }
