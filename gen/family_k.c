@@ -208,20 +208,24 @@ static void emit_looped_taps(writer *w, const spec *s)
     block_end_with(w, " while (--kernel_column != 0);");
 }
 
-/* The tiles for NHWC whose FMAs leave time for it. */
+/* Where FMAs leave time for it: in a 1x1 those of AVX2's tiles do not (0.80-0.89), nor do NCHW ones gain. */
 static bool prefetches(const spec *s)
 {
-    return !s->taps.stride && s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= 8;
+    const bool pointwise = s->taps.kernel_width == 1;
+    const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= 8;
+    return long_enough && !(pointwise && (s->taps.stride || s->isa->lanes < 16));
 }
 
 /*
- * In the loop over channels, a few cache lines at a time: the pixels after those of the tile, which are new to the next
- * one in the last kernel row, and its outputs.
+ * In the loop over channels, a few cache lines at a time: what the next tiles will need first, and the outputs of the
+ * next one.  All at once they would fill the miss buffers, and gain nothing (Zen 4).
  */
 static void emit_prefetch(writer *w, const spec *s)
 {
     line(w, "__builtin_prefetch(ahead, 0, 3);");
-    line(w, "ahead += prefetch_step;");
+    line(w, "ahead += ahead_step;");
+    if (s->taps.stride)
+        return;
     for (int at = 0; at < s->tile.channels * s->isa->lanes; at += 16)
         line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
     line(w, "prefetch_out += channel <= %d ? out_column_pitch : 0;", s->tile.columns);
@@ -230,9 +234,10 @@ static void emit_prefetch(writer *w, const spec *s)
 static void emit_channels(writer *w, const spec *s)
 {
     if (prefetches(s)) {
-        line(w, "const float *ahead = in + tile->prefetch_in;");
-        line(w, "const ptrdiff_t prefetch_step = tile->prefetch_step;");
-        line(w, "const float *prefetch_out = tile->out + %d * out_column_pitch;", s->tile.columns);
+        line(w, "const float *ahead = tile->ahead;");
+        line(w, "const ptrdiff_t ahead_step = tile->ahead_step;");
+        if (!s->taps.stride)
+            line(w, "const float *prefetch_out = tile->out + %d * out_column_pitch;", s->tile.columns);
     }
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
     if (prefetches(s))

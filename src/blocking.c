@@ -177,7 +177,8 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 {
     const size_t rows_read = min_size(p->in_height, p->out_height * p->kernel_height);
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
-    const size_t whole = packed_block_size(p) > 2 * l2 / group_blocks(p) ? 4 * l2 : l2 / 2;
+    const size_t weights = packed_block_size(p) * group_blocks(p);
+    const size_t whole = max_size(l2 / 2, min_size(4 * l2, weights / 4));
     if (rows_read * p->in_width <= whole / p->in_channels)
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;

@@ -95,10 +95,10 @@ typedef struct conv2d_tile {
     const int32_t (*words)[8];
 
     ptrdiff_t in_plane_pitch;  /* NCHW, several input channels: between them */
-    /* W, D: from `in` to the input row that the next output row will need.  K, any stride: to what the next tile will
-     * need first, of which so many floats are passed with each channel. */
-    ptrdiff_t prefetch_in, prefetch_step;
+    ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row will need */
     const float *prefetch_out; /* W: the outputs that will be written next */
+    const float *ahead;        /* K: what the next tiles will need, a line with each channel */
+    ptrdiff_t ahead_step;
 } conv2d_tile;
 
 typedef void conv2d_tile_fn(const conv2d_tile *tile);

@@ -29,6 +29,8 @@ typedef struct k_run {
     conv2d_store_fn *store_strip;
     struct k_strip *strip;     /* the latest one */
     float *buffer;             /* BUFFER_FLOATS */
+    bool input_stays;          /* in the L2 */
+    ptrdiff_t columns_step;
     bool direct;               /* whole vectors of channels go straight to the output */
     conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
 } k_run;
@@ -42,6 +44,10 @@ typedef struct k_position {
     const float *in; /* the group's first channel */
     ptrdiff_t out;   /* offset of the first of the output channels */
     size_t group, oc, channels, vectors;
+    size_t first; /* tile of the chunk */
+    const float *next_weights; /* of the output channels that follow */
+    size_t weights_share;      /* of a tile, floats */
+    ptrdiff_t weights_step;
 } k_position;
 
 /* A column tile: output columns [first, first + columns) of one row, and its taps that lie inside the input. */
@@ -123,6 +129,27 @@ static void make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
     }
 }
 
+/*
+ * What the tile fetches for the next ones, a line at most with each channel: the pixels that follow in the last kernel
+ * row, or the row below of NCHW; but where the input stays in the L2, its share of the next output channels' weights,
+ * which may come from the L3.
+ */
+static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile)
+{
+    conv2d_tile *t = &run->tile;
+    const ptrdiff_t rows = (ptrdiff_t)piece->kernel_rows, columns = (ptrdiff_t)piece->columns;
+    if (run->input_stays) {
+        t->ahead = at->weights_step ? at->next_weights + tile * at->weights_share : t->in;
+        t->ahead_step = at->weights_step;
+    } else if (run->in.channel == 1) {
+        t->ahead = t->in + (rows - 1) * t->in_row_pitch + columns * t->pixel_pitch;
+        t->ahead_step = run->columns_step;
+    } else {
+        t->ahead = t->in + rows * t->in_row_pitch;
+        t->ahead_step = t->in_channel_pitch;
+    }
+}
+
 /* Input channels [begin, end) of all tiles of the strip, whose sums go to `out`. */
 static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, size_t begin, size_t end, float *out)
 {
@@ -142,8 +169,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
-        run->tile.prefetch_in = (ptrdiff_t)(piece->kernel_rows - 1) * run->tile.in_row_pitch +
-                                (ptrdiff_t)piece->columns * run->tile.pixel_pitch;
+        look_ahead(run, at, piece, strip->begin + i - at->first);
         tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
     }
@@ -224,6 +250,12 @@ static void run_channels(k_run *run, k_group from, size_t oc, size_t begin, size
     };
     at.vectors = divide_up(at.channels, lanes);
     const float *weights = packed_weights(p, run->args->packed, at.group, oc);
+    const size_t floats = packed_block_size(p) * divide_up(most, CONV2D_OC_BLOCK);
+    at.first = begin;
+    at.next_weights = weights + floats;
+    at.weights_share = divide(floats, end - begin).quotient;
+    const size_t step = divide_up(at.weights_share, p->in_channels);
+    at.weights_step = oc + most < p->out_channels && step <= 16 ? (ptrdiff_t)step : 0;
     for (size_t v = 1; v < at.vectors; v++)
         run->tile.weights_vector[v] = packed_weights(p, run->args->packed, at.group, oc + v * lanes) - weights;
     for (; begin < end; begin = run->strip->end) {
@@ -315,7 +347,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.pixel_pitch = run.tile.column_step * run.in.column;
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
-    run.tile.prefetch_step = run.in.channel == 1 ? 16 : 0;
+    run.columns_step = (ptrdiff_t)min_size(16, kernel->tile_columns * p->stride_w);
+    run.input_stays = run.workspace || p->in_channels * p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
     run_units(&run, share_of(units, part, parts));
 }
