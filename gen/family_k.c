@@ -216,16 +216,31 @@ static bool prefetches(const spec *s)
     return long_enough && !(pointwise && (s->taps.stride || s->isa->lanes < 16));
 }
 
+static void emit_prefetch_setup(writer *w, const spec *s)
+{
+    line(w, "const float *ahead = tile->ahead;");
+    line(w, "const ptrdiff_t ahead_step = tile->ahead_step;");
+    if (s->taps.stride) {
+        line(w, "const float *prefetch_out = tile->prefetch_out;");
+        line(w, "const ptrdiff_t out_channel_pitch = tile->out_channel_pitch;");
+        return;
+    }
+    line(w, "const float *prefetch_out = tile->out + %d * out_column_pitch;", s->tile.columns);
+}
+
 /*
  * In the loop over channels, a few cache lines at a time: what the next tiles will need first, and the outputs of the
- * next one.  All at once they would fill the miss buffers, and gain nothing (Zen 4).
+ * next one (NCHW: of the strip).  All at once they would fill the miss buffers, and gain nothing (Zen 4).
  */
 static void emit_prefetch(writer *w, const spec *s)
 {
     line(w, "__builtin_prefetch(ahead, 0, 3);");
     line(w, "ahead += ahead_step;");
-    if (s->taps.stride)
+    if (s->taps.stride) {
+        line(w, "__builtin_prefetch(prefetch_out, 1, 3);");
+        line(w, "prefetch_out += channel <= %d ? out_channel_pitch : 0;", s->tile.channels * s->isa->lanes);
         return;
+    }
     for (int at = 0; at < s->tile.channels * s->isa->lanes; at += 16)
         line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
     line(w, "prefetch_out += channel <= %d ? out_column_pitch : 0;", s->tile.columns);
@@ -233,12 +248,8 @@ static void emit_prefetch(writer *w, const spec *s)
 
 static void emit_channels(writer *w, const spec *s)
 {
-    if (prefetches(s)) {
-        line(w, "const float *ahead = tile->ahead;");
-        line(w, "const ptrdiff_t ahead_step = tile->ahead_step;");
-        if (!s->taps.stride)
-            line(w, "const float *prefetch_out = tile->out + %d * out_column_pitch;", s->tile.columns);
-    }
+    if (prefetches(s))
+        emit_prefetch_setup(w, s);
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
     if (prefetches(s))
         emit_prefetch(w, s);

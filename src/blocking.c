@@ -9,6 +9,11 @@ bool conv2d_is_pointwise(const problem *p)
     return p->kernel_height == 1 && p->kernel_width == 1 && p->stride_w == 1 && p->out_width == p->in_width;
 }
 
+bool conv2d_input_stays(const problem *p)
+{
+    return p->in_channels * p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
+}
+
 /* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */
 static size_t weight_chunks(const problem *p)
 {

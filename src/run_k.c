@@ -9,144 +9,28 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "tiles.h"
+#include "run_k.h"
 
-/* Output columns of a strip; a multiple of the lanes, so that the store may read whole blocks of the buffer. */
-enum { STRIP_COLUMNS = 64, BUFFER_FLOATS = STRIP_COLUMNS * 32 };
-
-typedef struct k_run {
-    const ready_plan *plan;
-    const problem *p;
-    const conv2d_args *args;
-    pitches in;     /* of the input, or of what the workspace holds of it */
-    size_t filling; /* which (image, group, chunk) that is */
-    float *workspace;
-    const float *pixels;  /* row 0, column 0 of the image's group, there */
-    size_t per_row;       /* column tiles */
-    size_t strip_columns; /* at most, so that the sums fit in the buffer; a multiple of the lanes */
-    conv2d_tile tile;
-    conv2d_tile_store store;
-    conv2d_store_fn *store_strip;
-    struct k_strip *strip;     /* the latest one */
-    float *buffer;             /* BUFFER_FLOATS */
-    bool input_stays;          /* in the L2 */
-    ptrdiff_t columns_step;
-    bool direct;               /* whole vectors of channels go straight to the output */
-    conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
-} k_run;
-
-typedef struct k_group {
-    size_t image, group;
-} k_group;
-
-/* The group and output channels at hand. */
-typedef struct k_position {
-    const float *in; /* the group's first channel */
-    ptrdiff_t out;   /* offset of the first of the output channels */
-    size_t group, oc, channels, vectors;
-    size_t first; /* tile of the chunk */
-    const float *next_weights; /* of the output channels that follow */
-    size_t weights_share;      /* of a tile, floats */
-    ptrdiff_t weights_step;
-} k_position;
-
-/* A column tile: output columns [first, first + columns) of one row, and its taps that lie inside the input. */
-typedef struct k_piece {
-    size_t columns;
-    size_t kernel_row, kernel_rows; /* the first valid kernel row, and their number */
-    ptrdiff_t in_offset;            /* of the first valid kernel row, kernel column 0, first column */
-    ptrdiff_t column;               /* input column of that tap */
-    int sides;                      /* of the input, beyond which taps reach */
-} k_piece;
-
-/* Column tiles whose outputs follow each other in memory and fit in the buffer: tiles [begin, end), the first ones of
- * those up to `limit`. */
-typedef struct k_strip {
-    size_t begin, end, limit;
-    size_t count, columns;
-    ptrdiff_t out_offset; /* of the first output */
-    k_piece pieces[STRIP_COLUMNS];
-} k_strip;
-
-static void set_piece_columns(const k_run *run, k_piece *piece, size_t first, size_t columns)
-{
-    const problem *p = run->p;
-    const size_t reach = (columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
-    const ptrdiff_t column = (ptrdiff_t)(first * p->stride_w) - (ptrdiff_t)p->pad_left;
-    const bool right = column + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width;
-    piece->columns = columns;
-    piece->column = column;
-    piece->in_offset += column * run->in.column;
-    piece->sides = (column < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0);
-}
-
-static k_piece row_piece(const k_run *run, size_t row)
-{
-    const problem *p = run->p;
-    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
-    const tap_range rows = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
-    return (k_piece){
-        .kernel_row = rows.begin,
-        .kernel_rows = rows.end - rows.begin,
-        .in_offset = (top + (ptrdiff_t)(rows.begin * p->dilation_h)) * run->in.row,
-    };
-}
-
-static size_t first_column(const k_run *run, size_t tile)
-{
-    const division width = divide(run->p->out_width, run->per_row);
-    return tile * width.quotient + min_size(tile, width.remainder);
-}
-
-/* Collects a strip from tile `begin` on. */
-static void make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip)
-{
-    const problem *p = run->p;
-    const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width * p->out.column;
-    const division width = divide(p->out_width, run->per_row), at = divide(begin, run->per_row);
-    size_t row = at.quotient, tile = at.remainder;
-    size_t first = first_column(run, tile);
-    k_piece piece = row_piece(run, row);
-    strip->begin = strip->end = begin;
-    strip->limit = limit;
-    strip->count = strip->columns = 0;
-    strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first * p->out.column;
-    while (strip->end < limit) {
-        const size_t columns = width.quotient + (tile < width.remainder);
-        if (strip->columns + columns > run->strip_columns)
-            return;
-        strip->end++;
-        strip->pieces[strip->count] = piece;
-        set_piece_columns(run, &strip->pieces[strip->count++], first, columns);
-        strip->columns += columns;
-        first += columns;
-        if (++tile == run->per_row) {
-            if (!rows_follow || strip->end == limit)
-                return;
-            tile = first = 0;
-            piece = row_piece(run, ++row);
-        }
-    }
-}
+enum { LINE_FLOATS = 16 };
 
 /*
- * What the tile fetches for the next ones, a line at most with each channel: the pixels that follow in the last kernel
- * row, or the row below of NCHW; but where the input stays in the L2, its share of the next output channels' weights,
- * which may come from the L3.
+ * What a tile fetches for the next ones, at most a line with each channel from `begin` on.  Of an input that stays in
+ * the L2 nothing, but its share of the next output channels' weights, which may come from the L3; otherwise the pixels
+ * that follow in the last kernel row, or of NCHW the row below.
  */
-static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile)
+static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile, size_t begin)
 {
     conv2d_tile *t = &run->tile;
-    const ptrdiff_t rows = (ptrdiff_t)piece->kernel_rows, columns = (ptrdiff_t)piece->columns;
+    const ptrdiff_t rows = (ptrdiff_t)piece->kernel_rows;
     if (run->input_stays) {
-        t->ahead = at->weights_step ? at->next_weights + tile * at->weights_share : t->in;
-        t->ahead_step = at->weights_step;
+        t->ahead_step = (ptrdiff_t)at->weights_step;
+        t->ahead = at->weights_step ? at->next_weights + tile * at->weights_share + begin * at->weights_step : t->in;
     } else if (run->in.channel == 1) {
-        t->ahead = t->in + (rows - 1) * t->in_row_pitch + columns * t->pixel_pitch;
-        t->ahead_step = run->columns_step;
+        t->ahead_step = (ptrdiff_t)min_size(LINE_FLOATS, piece->columns * run->p->stride_w);
+        t->ahead = t->in + (rows - 1) * t->in_row_pitch + (ptrdiff_t)piece->columns * t->pixel_pitch;
     } else {
-        t->ahead = t->in + rows * t->in_row_pitch;
         t->ahead_step = t->in_channel_pitch;
+        t->ahead = t->in + rows * t->in_row_pitch;
     }
 }
 
@@ -158,6 +42,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     const float *weights =
         packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
     const float *in = at->in + (ptrdiff_t)begin * run->in.channel;
+    size_t column = 0;
     run->tile.out = out;
     run->tile.accumulate = begin > 0;
     run->tile.activation = end == p->in_channels ? run->in_tile : CONV2D_NONE;
@@ -169,7 +54,9 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
-        look_ahead(run, at, piece, strip->begin + i - at->first);
+        column += piece->columns;
+        run->tile.prefetch_out = run->args->out + at->out + strip->out_offset + column - 1; /* NCHW */
+        look_ahead(run, at, piece, strip->begin + i - at->first, begin);
         tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
     }
@@ -236,6 +123,20 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
                    in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)x * p->in.column, p->in_channels * sizeof *in);
 }
 
+/* Among so many tiles; not if some would be left: half-fetched weights are no faster (512->512 @7 3x3 0.93). */
+static void share_weights(const k_run *run, k_position *at, size_t tiles)
+{
+    const problem *p = run->p;
+    const size_t most = (size_t)run->plan->kernel->tile_channels * run->plan->kernel->lanes;
+    at->weights_step = 0;
+    if (!run->input_stays || at->oc + most >= p->out_channels)
+        return;
+    at->next_weights = packed_weights(p, run->args->packed, at->group, at->oc + most);
+    at->weights_share = divide_up(packed_block_size(p) * most / CONV2D_OC_BLOCK, tiles);
+    const size_t step = divide_up(at->weights_share, p->in_channels);
+    at->weights_step = step <= LINE_FLOATS ? step : 0;
+}
+
 /* Tiles [begin, end) of one chunk for the output channels from `oc` on. */
 static void run_channels(k_run *run, k_group from, size_t oc, size_t begin, size_t end)
 {
@@ -250,18 +151,14 @@ static void run_channels(k_run *run, k_group from, size_t oc, size_t begin, size
     };
     at.vectors = divide_up(at.channels, lanes);
     const float *weights = packed_weights(p, run->args->packed, at.group, oc);
-    const size_t floats = packed_block_size(p) * divide_up(most, CONV2D_OC_BLOCK);
     at.first = begin;
-    at.next_weights = weights + floats;
-    at.weights_share = divide(floats, end - begin).quotient;
-    const size_t step = divide_up(at.weights_share, p->in_channels);
-    at.weights_step = oc + most < p->out_channels && step <= 16 ? (ptrdiff_t)step : 0;
+    share_weights(run, &at, end - begin);
     for (size_t v = 1; v < at.vectors; v++)
         run->tile.weights_vector[v] = packed_weights(p, run->args->packed, at.group, oc + v * lanes) - weights;
     for (; begin < end; begin = run->strip->end) {
         /* Where a strip takes all, the next output channels have the same. */
         if (run->strip->begin != begin || run->strip->limit != end)
-            make_strip(run, begin, end, run->strip);
+            conv2d_make_strip(run, begin, end, run->strip);
         run_strip(run, &at, run->strip);
     }
 }
@@ -347,8 +244,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.pixel_pitch = run.tile.column_step * run.in.column;
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
-    run.columns_step = (ptrdiff_t)min_size(16, kernel->tile_columns * p->stride_w);
-    run.input_stays = run.workspace || p->in_channels * p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
+    run.input_stays = run.workspace || conv2d_input_stays(p);
+    run.tile.out_channel_pitch = p->out.channel;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
     run_units(&run, share_of(units, part, parts));
 }

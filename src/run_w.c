@@ -149,12 +149,6 @@ static size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
     return range.begin;
 }
 
-/* Whether the L2 has room for the input, and for something else. */
-static bool input_stays(const problem *p)
-{
-    return p->in_channels * p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
-}
-
 /*
  * Where tiles find the input of the next output row; of a 1x1, which is one row in memory, that is the next channel's
  * next vector.  An input that stays in the L2 is better not fetched by a 1x1 before each of its output channels
@@ -163,7 +157,7 @@ static bool input_stays(const problem *p)
 static ptrdiff_t prefetch_offset(const w_run *run)
 {
     const problem *p = run->p;
-    if (p->kernel_width == 1 && input_stays(p))
+    if (p->kernel_width == 1 && conv2d_input_stays(p))
         return -16; /* floats of a line */
     return run->scratch ? 0 : (ptrdiff_t)run->tile.kernel_rows * run->tile.in_row_pitch;
 }
@@ -274,7 +268,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     conv2d_find_tap_columns(&run);
     run.scratch = in_place ? NULL : workspace;
     run.panel = run.b->panel_columns ? workspace : NULL;
-    run.fetches = run.lanes == 8 && conv2d_is_pointwise(p) && !input_stays(p);
+    run.fetches = run.lanes == 8 && conv2d_is_pointwise(p) && !conv2d_input_stays(p);
     run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns
                                             : p->in.channel;

@@ -96,13 +96,13 @@ MUTANTS = [
      'args->workspace + part * run.b->workspace', 'args->workspace', 'workspace'),
 
     # Family K.
-    ('left and right edge tiles are swapped (K)', 'src/run_k.c',
+    ('left and right edge tiles are swapped (K)', 'src/run_k_strip.c',
      '(column < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0)',
      '(column < 0 ? CONV2D_RIGHT : 0) | (right ? CONV2D_LEFT : 0)', 'variants random'),
-    ('the right edge begins one column late (K)', 'src/run_k.c',
+    ('the right edge begins one column late (K)', 'src/run_k_strip.c',
      'column + (ptrdiff_t)reach >= (ptrdiff_t)p->in_width', 'column + (ptrdiff_t)reach > (ptrdiff_t)p->in_width',
      'variants random'),
-    ('strips run over the gaps of pitched rows (K)', 'src/run_k.c',
+    ('strips run over the gaps of pitched rows (K)', 'src/run_k_strip.c',
      'if (!rows_follow || strip->end == limit)', 'if (strip->end == limit)', 'bounds random contract'),
     ('a pixel beyond the workspace is copied (K)', 'src/run_k.c',
      'first_column(run, (end - 1) % run->per_row + 1) : p->out_width) - 1;',

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* What the loops of family K share. */
+#ifndef CONV2D_RUN_K_H
+#define CONV2D_RUN_K_H
+
+#include "tiles.h"
+
+/* Output columns of a strip; a multiple of the lanes, so that the store may read whole blocks of the buffer. */
+enum { STRIP_COLUMNS = 64, BUFFER_FLOATS = STRIP_COLUMNS * 32 };
+
+typedef struct k_run {
+    const ready_plan *plan;
+    const problem *p;
+    const conv2d_args *args;
+    pitches in;     /* of the input, or of what the workspace holds of it */
+    size_t filling; /* which (image, group, chunk) that is */
+    float *workspace;
+    const float *pixels;  /* row 0, column 0 of the image's group, there */
+    size_t per_row;       /* column tiles */
+    size_t strip_columns; /* at most, so that the sums fit in the buffer; a multiple of the lanes */
+    conv2d_tile tile;
+    conv2d_tile_store store;
+    conv2d_store_fn *store_strip;
+    struct k_strip *strip;     /* the latest one */
+    float *buffer;             /* BUFFER_FLOATS */
+    bool input_stays;          /* in the L2, from one tile of output channels to the next */
+    bool direct;               /* whole vectors of channels go straight to the output */
+    conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
+} k_run;
+
+typedef struct k_group {
+    size_t image, group;
+} k_group;
+
+/* The group and output channels at hand. */
+typedef struct k_position {
+    const float *in; /* the group's first channel */
+    ptrdiff_t out;   /* offset of the first of the output channels */
+    size_t group, oc, channels, vectors;
+    size_t first; /* tile */
+    /* Floats of the weights of the output channels that follow: where they begin, how many each tile fetches, and how
+     * many of these with each input channel; or none. */
+    const float *next_weights;
+    size_t weights_share, weights_step;
+} k_position;
+
+/* A column tile: output columns [first, first + columns) of one row, and its taps that lie inside the input. */
+typedef struct k_piece {
+    size_t columns;
+    size_t kernel_row, kernel_rows; /* the first valid kernel row, and their number */
+    ptrdiff_t in_offset;            /* of the first valid kernel row, kernel column 0, first column */
+    ptrdiff_t column;               /* input column of that tap */
+    int sides;                      /* of the input, beyond which taps reach */
+} k_piece;
+
+/* Column tiles whose outputs follow each other in memory and fit in the buffer: tiles [begin, end), the first ones of
+ * those up to `limit`. */
+typedef struct k_strip {
+    size_t begin, end, limit;
+    size_t count, columns;
+    ptrdiff_t out_offset; /* of the first output */
+    k_piece pieces[STRIP_COLUMNS];
+} k_strip;
+
+/* Collects a strip from tile `begin` on. */
+void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip);
+
+/* The first output column of one of a row's tiles. */
+static inline size_t first_column(const k_run *run, size_t tile)
+{
+    const division width = divide(run->p->out_width, run->per_row);
+    return tile * width.quotient + min_size(tile, width.remainder);
+}
+
+#endif
