@@ -174,9 +174,10 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
 
 /*
  * Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
- * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of four L2s if
- * the weights take more than two: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2 1.67,
- * @30 1.05 and 1.21 times as fast; larger ones lose up to 25 %).  A 1x1 with stride 2 reads every other row.
+ * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
+ * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
+ * 1.67, @30 1.05 and 1.21 times as fast; but NHWC 256->256 @56 0.91, 256->512 @40 0.94; larger ones lose up to 25 %).
+ * A 1x1 with stride 2 reads every other row.
  */
 static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 {
