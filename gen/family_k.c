@@ -212,8 +212,15 @@ static void emit_looped_taps(writer *w, const spec *s)
 static bool prefetches(const spec *s)
 {
     const bool pointwise = s->taps.kernel_width == 1;
-    const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= 8;
+    const bool long_enough =
+        s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (s->isa->lanes == 16 ? 12 : 8);
     return long_enough && !(pointwise && (s->taps.stride || s->isa->lanes < 16));
+}
+
+static void emit_prefetch_pixel(writer *w, const spec *s)
+{
+    for (int at = 0; at < s->tile.channels * s->isa->lanes; at += 16)
+        line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
 }
 
 static void emit_prefetch_setup(writer *w, const spec *s)
@@ -226,6 +233,10 @@ static void emit_prefetch_setup(writer *w, const spec *s)
         return;
     }
     line(w, "const float *prefetch_out = tile->out + %d * out_column_pitch;", s->tile.columns);
+    block_begin(w, "for (size_t channel = tile->in_channels; channel < %d; channel++)", s->tile.columns);
+    emit_prefetch_pixel(w, s);
+    line(w, "prefetch_out += out_column_pitch;");
+    block_end(w);
 }
 
 /*
@@ -241,8 +252,7 @@ static void emit_prefetch(writer *w, const spec *s)
         line(w, "prefetch_out += channel <= %d ? out_channel_pitch : 0;", s->tile.channels * s->isa->lanes);
         return;
     }
-    for (int at = 0; at < s->tile.channels * s->isa->lanes; at += 16)
-        line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
+    emit_prefetch_pixel(w, s);
     line(w, "prefetch_out += channel <= %d ? out_column_pitch : 0;", s->tile.columns);
 }
 

@@ -44,7 +44,7 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const d_spread columns = d_spread_columns(kernel, p);
     return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * strided *
                uneven(&columns, p->out_width, kernel->tile_columns, 6) +
-           transpose_cycles(p, kernel) + 1;
+           transpose_cycles(p, kernel) + 1 + 500.0 / (double)(p->batch * p->groups); /* before the first tile */
 }
 
 /* Loops over taps: masks for each, or single loads of strided columns, and masks to make before the first (64x56x56
