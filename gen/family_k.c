@@ -208,13 +208,27 @@ static void emit_looped_taps(writer *w, const spec *s)
     block_end_with(w, " while (--kernel_column != 0);");
 }
 
-/* Where FMAs leave time for it: in a 1x1 those of AVX2's tiles do not (0.80-0.89), nor those of one vector of channels
- * (0.92-0.97; 8x8x8 3x3 0.96); and a 1x1 of NCHW gains nothing. */
+/* AVX2's tiles take six cycles for a channel of a 1x1. */
+static bool is_short(const spec *s)
+{
+    return s->taps.kernel_width == 1 && s->isa->lanes < 16;
+}
+
+/* Where FMAs leave time for it: those of one vector of channels do not, of AVX2 or in a 1x1 (0.92-0.97), nor do those
+ * of AVX2's 1x1 with stride 2 (0.92-0.97). */
 static bool prefetches(const spec *s)
 {
-    const bool pointwise = s->taps.kernel_width == 1, one = s->tile.channels == 1, narrow = s->isa->lanes < 16;
+    if (is_short(s) && s->taps.stride == 2)
+        return false;
+    const bool one = s->tile.channels == 1, narrow = s->isa->lanes < 16;
     const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (narrow ? 8 : 12);
-    return long_enough && !(narrow && (pointwise || one)) && !(pointwise && (one || s->taps.stride));
+    return long_enough && !(one && (narrow || s->taps.kernel_width == 1));
+}
+
+/* Nor does AVX2's 1x1 have time for outputs. */
+static bool prefetches_out(const spec *s)
+{
+    return prefetches(s) && !is_short(s);
 }
 
 static void emit_prefetch_pixel(writer *w, const spec *s)
@@ -225,8 +239,12 @@ static void emit_prefetch_pixel(writer *w, const spec *s)
 
 static void emit_prefetch_setup(writer *w, const spec *s)
 {
+    if (!prefetches(s))
+        return;
     line(w, "const float *ahead = tile->ahead;");
     line(w, "const ptrdiff_t ahead_step = tile->ahead_step;");
+    if (!prefetches_out(s))
+        return;
     if (s->taps.stride) {
         line(w, "const float *prefetch_out = tile->prefetch_out;");
         line(w, "const ptrdiff_t out_channel_pitch = tile->out_channel_pitch;");
@@ -245,8 +263,12 @@ static void emit_prefetch_setup(writer *w, const spec *s)
  */
 static void emit_prefetch(writer *w, const spec *s)
 {
+    if (!prefetches(s))
+        return;
     line(w, "__builtin_prefetch(ahead, 0, 3);");
     line(w, "ahead += ahead_step;");
+    if (!prefetches_out(s))
+        return;
     if (s->taps.stride) {
         line(w, "__builtin_prefetch(prefetch_out, 1, 3);");
         line(w, "prefetch_out += channel <= %d ? out_channel_pitch : 0;", s->tile.channels * s->isa->lanes);
@@ -256,13 +278,25 @@ static void emit_prefetch(writer *w, const spec *s)
     line(w, "prefetch_out += channel <= %d ? out_column_pitch : 0;", s->tile.columns);
 }
 
-static void emit_channels(writer *w, const spec *s)
+/* A loop over one kernel row would cost as much as its taps do: AVX2 1-17 %. */
+static void emit_short_channels(writer *w, const spec *s)
 {
-    if (prefetches(s))
-        emit_prefetch_setup(w, s);
+    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
-    if (prefetches(s))
-        emit_prefetch(w, s);
+    emit_prefetch(w, s);
+    line(w, "const float *taps = in;");
+    line(w, "OPAQUE(taps);");
+    emit_weights(w, s, 0);
+    emit_pixels(w, s, 0, s->tile.columns - 1);
+    line(w, "in += in_channel_pitch;");
+    line(w, "weights += weights_step;");
+    block_end(w);
+}
+
+static void emit_long_channels(writer *w, const spec *s)
+{
+    block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
+    emit_prefetch(w, s);
     line(w, "const float *row = in;");
     line(w, "size_t kernel_row = tile->kernel_rows;");
     block_begin(w, "do");
@@ -276,6 +310,19 @@ static void emit_channels(writer *w, const spec *s)
     line(w, "in += in_channel_pitch;");
     line(w, "weights += weights_skip;");
     block_end(w);
+}
+
+static void emit_channels(writer *w, const spec *s)
+{
+    emit_prefetch_setup(w, s);
+    if (is_short(s)) {
+        block_begin(w, "if (tile->kernel_rows == 1)");
+        emit_short_channels(w, s);
+        block_else(w);
+        emit_long_channels(w, s);
+        block_end(w);
+    } else
+        emit_long_channels(w, s);
 }
 
 void emit_k_tile(writer *w, const spec *s)

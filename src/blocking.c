@@ -9,9 +9,15 @@ bool conv2d_is_pointwise(const problem *p)
     return p->kernel_height == 1 && p->kernel_width == 1 && p->stride_w == 1 && p->out_width == p->in_width;
 }
 
+/* A 1x1 with stride 2 reads every other row. */
+static size_t rows_read(const problem *p)
+{
+    return min_size(p->in_height, p->out_height * p->kernel_height);
+}
+
 bool conv2d_input_stays(const problem *p)
 {
-    return p->in_channels * p->in_height * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
+    return rows_read(p) * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float) / p->in_channels;
 }
 
 /* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */
@@ -177,15 +183,13 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
  * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
  * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
  * 1.67, @30 1.05 and 1.21 times as fast; but NHWC 256->256 @56 0.91, 256->512 @40 0.94; larger ones lose up to 25 %).
- * A 1x1 with stride 2 reads every other row.
  */
 static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 {
-    const size_t rows_read = min_size(p->in_height, p->out_height * p->kernel_height);
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
     const size_t weights = packed_block_size(p) * group_blocks(p);
     const size_t whole = max_size(l2 / 2, min_size(4 * l2, weights / 4));
-    if (rows_read * p->in_width <= whole / p->in_channels)
+    if (rows_read(p) * p->in_width <= whole / p->in_channels)
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
     const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);

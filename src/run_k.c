@@ -16,7 +16,7 @@ enum { LINE_FLOATS = 16 };
 /*
  * What a tile fetches for the next ones, at most a line with each channel from `begin` on.  Of an input that stays in
  * the L2 nothing, but its share of the next output channels' weights, which may come from the L3; otherwise the pixels
- * that follow in the last kernel row, or of NCHW the row below.
+ * that follow in the last kernel row, or of NCHW the last row of the outputs below.
  */
 static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile, size_t begin)
 {
@@ -30,7 +30,7 @@ static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, s
         t->ahead = t->in + (rows - 1) * t->in_row_pitch + (ptrdiff_t)piece->columns * t->pixel_pitch;
     } else {
         t->ahead_step = t->in_channel_pitch;
-        t->ahead = t->in + rows * t->in_row_pitch;
+        t->ahead = t->in + (rows - 1) * t->in_row_pitch + (ptrdiff_t)run->p->stride_h * run->in.row;
     }
 }
 
