@@ -245,15 +245,13 @@ static void emit_prefetch_setup(writer *w, const spec *s)
     line(w, "const ptrdiff_t ahead_step = tile->ahead_step;");
     if (!prefetches_out(s))
         return;
-    if (s->taps.stride) {
-        line(w, "const float *prefetch_out = tile->prefetch_out;");
-        line(w, "const ptrdiff_t out_channel_pitch = tile->out_channel_pitch;");
+    line(w, "const float *prefetch_out = tile->prefetch_out;");
+    line(w, "const ptrdiff_t prefetch_pitch = tile->prefetch_pitch;");
+    if (s->taps.stride)
         return;
-    }
-    line(w, "const float *prefetch_out = tile->out + %d * out_column_pitch;", s->tile.columns);
     block_begin(w, "for (size_t channel = tile->in_channels; channel < %d; channel++)", s->tile.columns);
     emit_prefetch_pixel(w, s);
-    line(w, "prefetch_out += out_column_pitch;");
+    line(w, "prefetch_out += prefetch_pitch;");
     block_end(w);
 }
 
@@ -269,13 +267,12 @@ static void emit_prefetch(writer *w, const spec *s)
     line(w, "ahead += ahead_step;");
     if (!prefetches_out(s))
         return;
-    if (s->taps.stride) {
+    const int times = s->taps.stride ? s->tile.channels * s->isa->lanes : s->tile.columns;
+    if (s->taps.stride)
         line(w, "__builtin_prefetch(prefetch_out, 1, 3);");
-        line(w, "prefetch_out += channel <= %d ? out_channel_pitch : 0;", s->tile.channels * s->isa->lanes);
-        return;
-    }
-    emit_prefetch_pixel(w, s);
-    line(w, "prefetch_out += channel <= %d ? out_column_pitch : 0;", s->tile.columns);
+    else
+        emit_prefetch_pixel(w, s);
+    line(w, "prefetch_out += channel <= %d ? prefetch_pitch : 0;", times);
 }
 
 /* A loop over one kernel row would cost as much as its taps do: AVX2 1-17 %. */

@@ -42,6 +42,10 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     const float *weights =
         packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
     const float *in = at->in + (ptrdiff_t)begin * run->in.channel;
+    /* A residual is read before the output is written.  Of NCHW the line of a tile's last column, of NHWC the pixels
+     * behind. */
+    const float *next_out = (p->has_residual ? run->args->residual : run->args->out) + at->out + strip->out_offset -
+                            (p->out.column == 1 ? 1 : 0);
     size_t column = 0;
     run->tile.out = out;
     run->tile.accumulate = begin > 0;
@@ -55,7 +59,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
         column += piece->columns;
-        run->tile.prefetch_out = run->args->out + at->out + strip->out_offset + column - 1; /* NCHW */
+        run->tile.prefetch_out = next_out + (ptrdiff_t)column * run->p->out.column;
         look_ahead(run, at, piece, strip->begin + i - at->first, begin);
         tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
@@ -245,7 +249,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     run.input_stays = run.workspace || conv2d_input_stays(p);
-    run.tile.out_channel_pitch = p->out.channel;
+    run.tile.prefetch_pitch = nhwc ? p->out.column : p->out.channel;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
     run_units(&run, share_of(units, part, parts));
 }
