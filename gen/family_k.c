@@ -134,7 +134,7 @@ static void emit_pixels(writer *w, const spec *s, int first, int last)
 
 /*
  * Which columns have the tap?  Nearly always all of them, or all but the first, or all but the last: each has its
- * straight code.  Otherwise every column is asked.
+ * straight code.  Dilated ones have often none.  Otherwise every column is asked.
  */
 static void emit_edge_pixels(writer *w, const spec *s)
 {
@@ -147,7 +147,7 @@ static void emit_edge_pixels(writer *w, const spec *s)
         block_else_if(w, "column >= 0 && column + last_column - column_step < in_width");
         emit_pixels(w, s, 0, last - 1);
     }
-    block_else(w);
+    block_else_if(w, "column + last_column >= 0 && column < in_width");
     for (int p = 0; p <= last; p++) {
         emit_step(w, s, p);
         block_begin(w, "if ((size_t)(column + %d * column_step) < (size_t)in_width)", p);
