@@ -210,9 +210,10 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
-    /* Bursts of 28 lines in two halves of 32 channels, where tiles do not fetch them before (1x572x572 64x3x3 0.6-0.9
-     * times AVX2's speed). */
-    const bool waits = p->out.channel == 1 && kernel->stride_w && kernel->lanes == 16 && vectors > 1;
+    /* Bursts of 28 lines in two halves of 32 channels, where tiles do not fetch them before or hardly compute (AVX2 is
+     * 1.1-1.7 times as fast in 1x572x572 64x3x3, but 0.76-0.89 times in 3x448x448 64x3x3). */
+    const bool hardly = p->in_channels * p->kernel_height * p->kernel_width < 12 && tiles > 1;
+    const bool waits = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 && (kernel->stride_w || hardly);
     const double burst = waits ? memory_cycles(p, 8) : 0;
     /* Of the lines of NHWC pixels a group needs but a part. */
     const bool part_lines = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16;

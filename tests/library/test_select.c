@@ -77,10 +77,12 @@ static const choice choices[] = {
     {"64x128x128 2x5x5 p2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_s7x1"},
     {"3x112x112 32x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
     {"3x256x256 32x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
-    /* Outputs that no cache holds: W fetches them ahead, as K does those of NHWC where it takes any stride. */
+    /* Outputs that no cache holds: W fetches them ahead, as K does those of NHWC where it takes any stride and has
+     * something to compute meanwhile. */
     {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"3x224x224 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
-    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx2_k2x6"},
+    {"1x360x640 64x5x5 p2 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kwany_sany__avx512_k2x14"},
     {"16x320x320 32x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Vectors of channels take their time to begin. */
     {"1x1x1 1x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx2_k6x1"},
