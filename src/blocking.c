@@ -17,7 +17,7 @@ static size_t rows_read(const problem *p)
 
 bool conv2d_input_stays(const problem *p)
 {
-    return rows_read(p) * p->in_width <= conv2d_cpu()->l2_bytes / 2 / sizeof(float) / p->in_channels;
+    return rows_read(p) * p->in_width * p->in_channels <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
 }
 
 /* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */

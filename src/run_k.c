@@ -34,6 +34,16 @@ static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, s
     }
 }
 
+/* And of the outputs, or of the residual, which is read before: of NCHW the line of its last column, of NHWC the pixels
+ * behind it. */
+static const float *next_outputs(const k_run *run, const k_position *at, const k_strip *strip, size_t column)
+{
+    const problem *p = run->p;
+    const float *out = p->has_residual ? run->args->residual : run->args->out;
+    const ptrdiff_t offset = at->out + strip->out_offset + (ptrdiff_t)column * p->out.column;
+    return out + offset - (p->out.column == 1 ? 1 : 0);
+}
+
 /* Input channels [begin, end) of all tiles of the strip, whose sums go to `out`. */
 static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, size_t begin, size_t end, float *out)
 {
@@ -42,10 +52,6 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     const float *weights =
         packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
     const float *in = at->in + (ptrdiff_t)begin * run->in.channel;
-    /* A residual is read before the output is written.  Of NCHW the line of a tile's last column, of NHWC the pixels
-     * behind. */
-    const float *next_out = (p->has_residual ? run->args->residual : run->args->out) + at->out + strip->out_offset -
-                            (p->out.column == 1 ? 1 : 0);
     size_t column = 0;
     run->tile.out = out;
     run->tile.accumulate = begin > 0;
@@ -58,9 +64,11 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
-        column += piece->columns;
-        run->tile.prefetch_out = next_out + (ptrdiff_t)column * run->p->out.column;
-        look_ahead(run, at, piece, strip->begin + i - at->first, begin);
+        if (run->looks_ahead) {
+            column += piece->columns;
+            run->tile.prefetch_out = next_outputs(run, at, strip, column);
+            look_ahead(run, at, piece, strip->begin + i - at->first, begin);
+        }
         tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
     }
@@ -248,7 +256,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.pixel_pitch = run.tile.column_step * run.in.column;
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
-    run.input_stays = run.workspace || conv2d_input_stays(p);
+    run.looks_ahead = kernel->tile_columns > 1;
+    run.input_stays = run.looks_ahead && (run.workspace || conv2d_input_stays(p));
     run.tile.prefetch_pitch = nhwc ? p->out.column : p->out.channel;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
     run_units(&run, share_of(units, part, parts));

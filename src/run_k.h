@@ -23,6 +23,7 @@ typedef struct k_run {
     conv2d_store_fn *store_strip;
     struct k_strip *strip;     /* the latest one */
     float *buffer;             /* BUFFER_FLOATS */
+    bool looks_ahead;          /* has tiles that fetch what the next ones need: not those of a single column */
     bool input_stays;          /* in the L2, from one tile of output channels to the next */
     bool direct;               /* whole vectors of channels go straight to the output */
     conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
