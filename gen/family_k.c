@@ -221,7 +221,7 @@ static bool prefetches(const spec *s)
     if (is_short(s) && s->taps.stride == 2)
         return false;
     const bool one = s->tile.channels == 1, narrow = s->isa->lanes < 16;
-    const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (narrow ? 8 : 12);
+    const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (narrow ? 10 : 14);
     return long_enough && !(one && (narrow || s->taps.kernel_width == 1));
 }
 
