@@ -10,14 +10,14 @@ bool conv2d_is_pointwise(const problem *p)
 }
 
 /* A 1x1 with stride 2 reads every other row. */
-static size_t rows_read(const problem *p)
+size_t conv2d_rows_read(const problem *p)
 {
     return min_size(p->in_height, p->out_height * p->kernel_height);
 }
 
 bool conv2d_input_stays(const problem *p)
 {
-    return rows_read(p) * p->in_width * p->in_channels <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
+    return conv2d_rows_read(p) * p->in_width * p->in_channels <= conv2d_cpu()->l2_bytes / 2 / sizeof(float);
 }
 
 /* The output channels are visited in chunks whose weights fill half the L2; the rest is for what passes through. */
@@ -189,7 +189,7 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
     const size_t weights = packed_block_size(p) * group_blocks(p);
     const size_t whole = max_size(l2 / 2, min_size(4 * l2, weights / 4));
-    if (rows_read(p) * p->in_width <= whole / p->in_channels)
+    if (conv2d_rows_read(p) * p->in_width <= whole / p->in_channels)
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
     const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);

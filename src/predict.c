@@ -184,8 +184,7 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
  * them ahead (16x320x320 32x3x3 s2 0.7 times W's speed, 3x288x288 40x3x3 s2 0.94, but 24x112x112 40x3x3 s2 1.1). */
 static double k_fetch_cycles(const problem *p)
 {
-    const size_t rows = min_size(p->in_height, p->out_height * p->kernel_height);
-    const double bytes = (double)(p->in_channels * rows) * (double)p->in_width * sizeof(float);
+    const double bytes = (double)(p->in_channels * conv2d_rows_read(p)) * (double)p->in_width * sizeof(float);
     const bool waits = p->stride_w > 1 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     return waits && bytes >= 0.75 * (double)conv2d_cpu()->l2_bytes ? 12 * bytes / 64 : 0;
 }

@@ -28,7 +28,7 @@ static inline double valid_columns(const problem *p)
 }
 
 /*
- * What outputs that no cache holds cost more, for so many cycles a line, than where they are fetched ahead (W) or
+ * What outputs that no cache holds cost more, for so many cycles a line, than where they are fetched ahead (W, K) or
  * written a line at a time (K, NHWC, AVX2).
  */
 static inline double memory_cycles(const problem *p, double line_cycles)

@@ -135,16 +135,15 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
                    in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)x * p->in.column, p->in_channels * sizeof *in);
 }
 
-/* Among so many tiles; not if some would be left: half-fetched weights are no faster (512->512 @7 3x3 0.93). */
+/* Shares the next output channels' weights among so many tiles; not if some would be left: half-fetched weights are no faster (512->512 @7 3x3 0.93). */
 static void share_weights(const k_run *run, k_position *at, size_t tiles)
 {
     const problem *p = run->p;
-    const size_t most = (size_t)run->plan->kernel->tile_channels * run->plan->kernel->lanes;
     at->weights_step = 0;
-    if (!run->input_stays || at->oc + most >= p->out_channels)
+    if (!run->input_stays || at->oc + run->channels >= p->out_channels)
         return;
-    at->next_weights = packed_weights(p, run->args->packed, at->group, at->oc + most);
-    at->weights_share = divide_up(packed_block_size(p) * most / CONV2D_OC_BLOCK, tiles);
+    at->next_weights = packed_weights(p, run->args->packed, at->group, at->oc + run->channels);
+    at->weights_share = divide_up(packed_block_size(p) * run->channels / CONV2D_OC_BLOCK, tiles);
     const size_t step = divide_up(at->weights_share, p->in_channels);
     at->weights_step = step <= LINE_FLOATS ? step : 0;
 }
@@ -153,13 +152,13 @@ static void share_weights(const k_run *run, k_position *at, size_t tiles)
 static void run_channels(k_run *run, k_group from, size_t oc, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t lanes = run->plan->kernel->lanes, most = run->plan->kernel->tile_channels * lanes;
+    const size_t lanes = run->plan->kernel->lanes;
     k_position at = {
         .in = run->pixels,
         .out = (ptrdiff_t)from.image * p->out.image + (ptrdiff_t)(from.group * p->out_channels + oc) * p->out.channel,
         .group = from.group,
         .oc = oc,
-        .channels = min_size(p->out_channels - oc, most),
+        .channels = min_size(p->out_channels - oc, run->channels),
     };
     at.vectors = divide_up(at.channels, lanes);
     const float *weights = packed_weights(p, run->args->packed, at.group, oc);
@@ -193,8 +192,7 @@ static void find_pixels(k_run *run, k_group from, size_t chunk, size_t begin, si
 static void run_units(k_run *run, share units)
 {
     const problem *p = run->p;
-    const size_t most = (size_t)run->plan->kernel->tile_channels * run->plan->kernel->lanes;
-    const size_t tiles = p->out_height * run->per_row, channel_tiles = divide_up(p->out_channels, most);
+    const size_t tiles = p->out_height * run->per_row, channel_tiles = divide_up(p->out_channels, run->channels);
     const size_t chunks = run->plan->blocking.tile_chunks, per_group = tiles * channel_tiles;
     for (size_t unit = units.begin; unit < units.end;) {
         /* The divisions, for all output channels of a chunk. */
@@ -203,9 +201,9 @@ static void run_units(k_run *run, share units)
         const size_t chunk = piece_of(divide(outer.remainder, channel_tiles).quotient, tiles, chunks);
         const size_t first = piece_begin(chunk, tiles, chunks), count = piece_begin(chunk + 1, tiles, chunks) - first;
         const division in_chunk = divide(outer.remainder - first * channel_tiles, count);
-        size_t oc = in_chunk.quotient * most, tile = in_chunk.remainder;
+        size_t oc = in_chunk.quotient * run->channels, tile = in_chunk.remainder;
         find_pixels(run, from, chunk, first, first + count);
-        for (; oc < p->out_channels && unit < units.end; oc += most, tile = 0) {
+        for (; oc < p->out_channels && unit < units.end; oc += run->channels, tile = 0) {
             const size_t left = min_size(count - tile, units.end - unit);
             run_channels(run, from, oc, first + tile, first + tile + left);
             unit += left;
@@ -217,7 +215,6 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
 {
     const problem *p = &plan->problem;
     const conv2d_kernel *kernel = plan->kernel;
-    const size_t most = (size_t)kernel->tile_channels * kernel->lanes;
     const bool nhwc = p->out.channel == 1;
     /* Set field by field: zeroing all that a tile, its sums and a strip have takes longer than a tiny layer. */
     _Alignas(64) float buffer[BUFFER_FLOATS];
@@ -230,8 +227,10 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.in = p->in;
     run.filling = SIZE_MAX;
     run.workspace = NULL;
+    run.channels = (size_t)kernel->tile_channels * kernel->lanes;
     run.per_row = plan->blocking.tiles_per_row;
-    run.strip_columns = min_size(STRIP_COLUMNS, divide(BUFFER_FLOATS, most * kernel->lanes).quotient * kernel->lanes);
+    run.strip_columns =
+        min_size(STRIP_COLUMNS, divide(BUFFER_FLOATS, run.channels * kernel->lanes).quotient * kernel->lanes);
     run.strip = &strip;
     run.buffer = buffer;
     run.direct = nhwc && p->activation != CONV2D_LEAKY_RELU && !p->has_residual;
@@ -259,6 +258,6 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.looks_ahead = kernel->tile_columns > 1;
     run.input_stays = run.looks_ahead && (run.workspace || conv2d_input_stays(p));
     run.tile.prefetch_pitch = nhwc ? p->out.column : p->out.channel;
-    const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, most);
+    const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, run.channels);
     run_units(&run, share_of(units, part, parts));
 }

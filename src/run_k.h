@@ -16,6 +16,7 @@ typedef struct k_run {
     size_t filling; /* which (image, group, chunk) that is */
     float *workspace;
     const float *pixels;  /* row 0, column 0 of the image's group, there */
+    size_t channels;      /* of the main tile, at most */
     size_t per_row;       /* column tiles */
     size_t strip_columns; /* at most, so that the sums fit in the buffer; a multiple of the lanes */
     conv2d_tile tile;
@@ -38,7 +39,7 @@ typedef struct k_position {
     const float *in; /* the group's first channel */
     ptrdiff_t out;   /* offset of the first of the output channels */
     size_t group, oc, channels, vectors;
-    size_t first; /* tile */
+    size_t first; /* of the column tiles that they have */
     /* Floats of the weights of the output channels that follow: where they begin, how many each tile fetches, and how
      * many of these with each input channel; or none. */
     const float *next_weights;
