@@ -135,7 +135,8 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
                    in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)x * p->in.column, p->in_channels * sizeof *in);
 }
 
-/* Shares the next output channels' weights among so many tiles; not if some would be left: half-fetched weights are no faster (512->512 @7 3x3 0.93). */
+/* Shares the next output channels' weights among so many tiles; not if some would be left: half-fetched weights are no
+ * faster (512->512 @7 3x3 0.93). */
 static void share_weights(const k_run *run, k_position *at, size_t tiles)
 {
     const problem *p = run->p;
