@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which kernel runs which problem, by name: a change of the selection shows up here as a changed line.  The choice
- * depends on the descriptor, the instruction set and the CPU's policy, so the rows fix the latter with prefer_256.
+ * depends on the descriptor, the instruction set, the CPU's policy, which the rows fix with prefer_256, and on its
+ * caches and FMA units, which stand in the place of the machine's.
  */
 #define _DEFAULT_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "problem.h"
 #include "support.h"
 
@@ -16,6 +18,17 @@ typedef struct choice {
     const char *kernel;
 } choice;
 
+const cpu_facts *__real_conv2d_cpu(void);
+const cpu_facts *__wrap_conv2d_cpu(void);
+
+static const cpu_facts *instead;
+
+const cpu_facts *__wrap_conv2d_cpu(void)
+{
+    return instead ? instead : __real_conv2d_cpu();
+}
+
+/* Zen 4: an L1 of 32 KiB, one FMA of 512 bits a cycle. */
 static const choice choices[] = {
     {"16x514x514 3x3", CONV2D_ISA_SCALAR, "conv2d_f32_reference__scalar"},
     /* Wide maps: lanes along columns, input channels swept once. */
@@ -134,6 +147,26 @@ Test(select, rows_name_existing_kernels)
     }
 }
 
+static void expect_choices(const choice *rows, size_t count, conv2d_isa isa, size_t l1_bytes, bool two_wide_fmas)
+{
+    cpu_facts facts = *__real_conv2d_cpu();
+    facts.l1_bytes = l1_bytes;
+    facts.l2_bytes = 1 << 20;
+    facts.two_wide_fmas = two_wide_fmas;
+    instead = &facts;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].isa != isa)
+            continue;
+        const conv2d_desc d = desc_of(rows[i].problem);
+        const conv2d_options options = options_for(isa);
+        conv2d_plan plan;
+        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK, "%s", rows[i].problem);
+        cr_expect_str_eq(conv2d_kernel_name(&plan), rows[i].kernel, "%s, %s: chose %s, expected %s", rows[i].problem,
+                         conv2d_isa_name(isa), conv2d_kernel_name(&plan), rows[i].kernel);
+    }
+    instead = NULL;
+}
+
 ParameterizedTestParameters(select, chooses_by_shape)
 {
     return each_isa();
@@ -142,16 +175,7 @@ ParameterizedTestParameters(select, chooses_by_shape)
 ParameterizedTest(conv2d_isa *isa, select, chooses_by_shape)
 {
     require_isa(*isa);
-    for (size_t i = 0; i < COUNT_OF(choices); i++) {
-        if (choices[i].isa != *isa)
-            continue;
-        const conv2d_desc d = desc_of(choices[i].problem);
-        const conv2d_options options = options_for(*isa);
-        conv2d_plan plan;
-        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK, "%s", choices[i].problem);
-        cr_expect_str_eq(conv2d_kernel_name(&plan), choices[i].kernel, "%s, %s: chose %s, expected %s",
-                         choices[i].problem, conv2d_isa_name(*isa), conv2d_kernel_name(&plan), choices[i].kernel);
-    }
+    expect_choices(choices, COUNT_OF(choices), *isa, 32 << 10, false);
 }
 
 static const char *const some_problems[] = {
