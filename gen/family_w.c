@@ -13,10 +13,10 @@ static void accumulator_name(int index, const void *context, char *name, size_t 
 }
 
 /* One line for 16 FMAs is nothing; in 1x1 with fewer channels, or AVX2's four tiles of 4x3, prefetches take the place
- * of loads (AVX-512 36x56x56 12x1x1 11 %, AVX2 256x56x56 64x1x1 17 %). */
-static bool prefetches_input(const spec *s)
+ * of loads (AVX-512 36x56x56 12x1x1 11 %, AVX2 256x56x56 64x1x1 17 %), so there run_w.c asks for them. */
+static bool may_fetch_nothing(const spec *s)
 {
-    return s->taps.kernel_width != 1 || s->tile.channels == 16;
+    return s->taps.kernel_width == 1 && s->tile.channels != 16;
 }
 
 /* AVX2's low tiles follow each other without a return: run_w.c takes 100 instructions between them, this 10 (64->64
@@ -46,8 +46,7 @@ static void emit_setup(writer *w, const spec *s)
     }
     line(w, "const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, in_row_pitch = tile->in_row_pitch;");
     line(w, "const ptrdiff_t weights_skip = tile->weights_skip, out_channel_pitch = tile->out_channel_pitch;");
-    if (prefetches_input(s))
-        line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
+    line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
     line(w, "const float *prefetch_out = tile->prefetch_out;");
     if (s->taps.stride == 2)
         line(w, "const ptrdiff_t phase_pitch = tile->phase_pitch;");
@@ -106,9 +105,8 @@ static void emit_start(writer *w, const spec *s)
 static void emit_prefetch(writer *w, const spec *s)
 {
     const int floats = s->tile.columns * s->isa->lanes;
-    if (prefetches_input(s))
-        for (int at = 0; at < floats; at += 16)
-            line(w, "__builtin_prefetch(in + prefetch_in + %d, 0, 3);", at + 16);
+    for (int at = 0; at < floats; at += 16)
+        line(w, "__builtin_prefetch(in + prefetch_in + %d, 0, 3);", at + 16);
     for (int at = 0; at < floats; at += 16)
         line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
     line(w, "prefetch_out += channel <= %d ? out_channel_pitch : 0;", s->tile.channels);
@@ -151,9 +149,9 @@ static void emit_short_channels(writer *w, const spec *s)
 
 static void emit_channels(writer *w, const spec *s)
 {
-    const bool may_be_short = s->taps.kernel_width == 1 && !prefetches_input(s);
+    const bool may_be_short = may_fetch_nothing(s);
     if (may_be_short) {
-        block_begin(w, "if (tile->kernel_rows == 1)");
+        block_begin(w, "if (tile->kernel_rows == 1 && prefetch_in == 0)");
         emit_short_channels(w, s);
         block_else(w);
     }

@@ -8,6 +8,8 @@
 
 #include "run_w.h"
 
+enum { LINE_FLOATS = 16 };
+
 /* One output row, for one chunk of output channels. */
 typedef struct w_row {
     size_t image, group, chunk, row;
@@ -20,6 +22,8 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
 {
     const size_t lanes = run->lanes;
     const int sides = at->edge && !at->shift ? CONV2D_BOTH : CONV2D_INTERIOR;
+    const bool low = run->pointwise && channels < CONV2D_OC_BLOCK;
+    const bool fetches = run->low_fetches && run->tile.bias == at->first_bias;
     const float *in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch - (ptrdiff_t)at->shift;
     out -= (ptrdiff_t)at->shift;
     for (size_t vector = begin; vector < end;) {
@@ -29,6 +33,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
         if (run->p->has_residual)
             run->tile.residual = run->args->residual + out + vector * lanes;
         run->tile.prefetch_out = run->tile.out + width * lanes;
+        run->tile.prefetch_in = !low ? run->prefetch_in : fetches ? (ptrdiff_t)(width * lanes) - LINE_FLOATS : 0;
         tile_of(run->kernel, channels, width)->variant[sides](&run->tile);
         vector += width;
     }
@@ -158,7 +163,7 @@ static ptrdiff_t prefetch_offset(const w_run *run)
 {
     const problem *p = run->p;
     if (p->kernel_width == 1 && conv2d_input_stays(p))
-        return -16; /* floats of a line */
+        return -LINE_FLOATS;
     return run->scratch ? 0 : (ptrdiff_t)run->tile.kernel_rows * run->tile.in_row_pitch;
 }
 
@@ -179,7 +184,8 @@ static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
                (ptrdiff_t)row->row * p->out.row,
     };
     at.in = at.row;
-    run->tile.prefetch_in = prefetch_offset(run);
+    at.first_bias = packed_bias(p, run->args->packed, at.group, at.oc_begin);
+    run->prefetch_in = prefetch_offset(run);
     const size_t length = run->b->whole_rows ? run->vectors : run->b->block_vectors;
     /* Another part may be writing the vector before. */
     const size_t shift = begin + 2 <= run->vectors ? run->shift : 0;
@@ -247,6 +253,17 @@ static void run_units(w_run *run, share units)
     }
 }
 
+/*
+ * Then a 1x1 waits for its input (Zen 5: 64x304x304 32x1x1 1.5, 56x270x480 12x1x1 3.6 times as fast if it is fetched);
+ * what an L3 of a few MiB for each core holds comes soon enough, and the prefetches cost 2-8 % (96x112x112 16x1x1).
+ * With fewer output channels loads alone ask for enough (64x388x388 2x1x1 0.86).
+ */
+static bool leaves_caches(const problem *p)
+{
+    const size_t floats = (p->in_channels * p->in_width + p->out_channels * p->out_width) * p->out_height;
+    return p->out_channels >= 4 && floats * p->batch * p->groups > conv2d_cpu()->l2_bytes / sizeof(float) * 9;
+}
+
 void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
@@ -268,7 +285,9 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     conv2d_find_tap_columns(&run);
     run.scratch = in_place ? NULL : workspace;
     run.panel = run.b->panel_columns ? workspace : NULL;
-    run.fetches = run.lanes == 8 && conv2d_is_pointwise(p) && !conv2d_input_stays(p);
+    run.pointwise = conv2d_is_pointwise(p);
+    run.fetches = run.lanes == 8 && run.pointwise && !conv2d_input_stays(p);
+    run.low_fetches = run.lanes == 16 && run.pointwise && leaves_caches(p);
     run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns
                                             : p->in.channel;

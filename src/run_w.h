@@ -10,9 +10,10 @@ typedef struct w_position {
     size_t group, kernel_row; /* the first valid kernel row */
     size_t oc_begin, oc_end;  /* output channels of the chunk */
     size_t ic_begin;
-    const float *row; /* that row, kernel column 0 of output column 0 */
-    const float *in;  /* the same, or where it would be if all of it were in the panel */
-    ptrdiff_t out;    /* offset of the group's first channel, output column 0 */
+    const float *row;        /* that row, kernel column 0 of output column 0 */
+    const float *in;         /* the same, or where it would be if all of it were in the panel */
+    ptrdiff_t out;           /* offset of the group's first channel, output column 0 */
+    const float *first_bias; /* of the chunk's first output channel */
     bool edge;
     size_t shift; /* columns that the edge vector begins before its place, to end with the row; 0: it is masked */
 } w_position;
@@ -29,11 +30,14 @@ typedef struct w_run {
     const conv2d_args *args;
     const conv2d_kernel *kernel;
     size_t lanes, main_channels, vectors;
-    float *scratch;    /* NULL: read the input in place */
-    float *panel;      /* NULL: there is none */
-    bool fetches;      /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
-    size_t shift;      /* of a row's last vector, where the vector before it is at hand too */
-    size_t scratch_of; /* which (image, group, row tile) it holds */
+    float *scratch; /* NULL: read the input in place */
+    float *panel;   /* NULL: there is none */
+    bool fetches;   /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
+    bool pointwise;
+    bool low_fetches;      /* AVX-512, 1x1: tiles of fewer than 16 channels, if the first, ask for the next columns */
+    ptrdiff_t prefetch_in; /* of the others */
+    size_t shift;          /* of a row's last vector, where the vector before it is at hand too */
+    size_t scratch_of;     /* which (image, group, row tile) it holds */
     ptrdiff_t tap_offset[CONV2D_MAX_MASKED_TAPS];
     /* The output columns for which each tap lies inside the input, and the vectors for which all do. */
     size_t column_begin[CONV2D_MAX_MASKED_TAPS], column_end[CONV2D_MAX_MASKED_TAPS];
