@@ -11,10 +11,16 @@ static int input_rows(const spec *s)
     return (s->tile.channels - 1) * s->taps.stride + s->taps.kernel_width;
 }
 
-/* Weights stay in registers where these suffice; else each FMA broadcasts its own. */
-static bool holds_weights(const spec *s)
+/* The first weights stay in registers, as many as these suffice for; the FMAs of the others broadcast their own. */
+static bool holds_weight(const spec *s, int index)
 {
-    return s->taps.kernel_width == 3 && (s->isa->mask_registers || (s->taps.stride == 1 && s->border == INTERIOR));
+    const int held = spec_budget(s).weights;
+    return held > 1 && index < held;
+}
+
+static bool holds_all_weights(const spec *s)
+{
+    return holds_weight(s, s->taps.kernel_width * s->taps.kernel_width - 1);
 }
 
 static void emit_setup(writer *w, const spec *s)
@@ -37,7 +43,7 @@ static void emit_weights(writer *w, const spec *s)
 {
     const isa_row *isa = vectors_of(s);
     const int taps = s->taps.kernel_width;
-    for (int tap = 0; holds_weights(s) && tap < taps * taps; tap++)
+    for (int tap = 0; tap < taps * taps && holds_weight(s, tap); tap++)
         line(w, "const %s weight%d_%d = %s_set1_ps(weights[%d]);", isa->vector, tap / taps, tap % taps, isa->prefix,
              tap * 16);
 }
@@ -52,22 +58,22 @@ static void emit_advance(writer *w)
 static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int tap)
 {
     const isa_row *isa = vectors_of(s);
-    const int row = out_row * s->taps.stride + kernel_row, index = (kernel_row * s->taps.kernel_width + tap) * 16;
+    const int row = out_row * s->taps.stride + kernel_row, index = kernel_row * s->taps.kernel_width + tap;
     char weight[64], mask[WORD_SIZE];
-    if (holds_weights(s))
+    if (holds_weight(s, index))
         snprintf(weight, sizeof weight, "weight%d_%d", kernel_row, tap);
     else
-        snprintf(weight, sizeof weight, "%s_set1_ps(weights[%d])", isa->prefix, index);
+        snprintf(weight, sizeof weight, "%s_set1_ps(weights[%d])", isa->prefix, index * 16);
     if (!d_tap_masked(s, tap))
         line(w, "acc%d = %s_fmadd_ps(in%d_%d, %s, acc%d);", out_row, isa->prefix, row, tap, weight, out_row);
     else if (!isa->mask_registers)
         line(w, "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), _mm256_castsi256_ps(%s));",
              out_row, out_row, row, tap, weight, out_row, d_word(s, d_sum_word(s, tap), mask));
-    else if (holds_weights(s))
+    else if (holds_weight(s, index))
         line(w, "acc%d = %s_mask3_fmadd_ps(in%d_%d, %s, acc%d, mask%d);", out_row, isa->prefix, row, tap, weight,
              out_row, tap);
     else
-        line(w, "MASKED_FMA_%d(acc%d, in%d_%d, weights[%d], mask%d);", isa->lanes, out_row, row, tap, index, tap);
+        line(w, "MASKED_FMA_%d(acc%d, in%d_%d, weights[%d], mask%d);", isa->lanes, out_row, row, tap, index * 16, tap);
 }
 
 static bool has_tap(const spec *s, int out_row, int row)
@@ -80,7 +86,7 @@ static bool has_tap(const spec *s, int out_row, int row)
 static void emit_row_fmas(writer *w, const spec *s, int row)
 {
     /* Opaque: broadcasts would be hoisted out of the loop over columns, and spilled. */
-    if (!holds_weights(s))
+    if (!holds_all_weights(s))
         line(w, "OPAQUE(weights);");
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
         emit_d_tap(w, s, row, tap);

@@ -185,6 +185,12 @@ static void emit_parted_loads(writer *w, const spec *s, int row)
     block_end(w);
 }
 
+/* Stride 1: all taps of a row at once, or each before its FMAs, which leaves registers to weights. */
+static bool loads_row(const spec *s)
+{
+    return s->isa->mask_registers && s->taps.kernel_width == 3;
+}
+
 void declare_d_row(writer *w, const spec *s, int row)
 {
     for (int tap = 0; s->taps.stride == 2 && tap < s->taps.kernel_width; tap++)
@@ -200,14 +206,14 @@ void emit_d_loads(writer *w, const spec *s, int row)
         line(w, "OPAQUE(masks);");
     if (s->taps.stride == 2)
         emit_parted_loads(w, s, row);
-    else if (s->isa->mask_registers)
+    else if (loads_row(s))
         for (int tap = 0; tap < s->taps.kernel_width; tap++)
             emit_load(w, s, row, tap);
 }
 
 void emit_d_tap(writer *w, const spec *s, int row, int tap)
 {
-    if (s->taps.stride == 1 && !s->isa->mask_registers)
+    if (s->taps.stride == 1 && !loads_row(s))
         emit_load(w, s, row, tap);
     if (s->taps.stride == 2 && tap > centre(s) + 1)
         emit_shift(w, s, row, tap);

@@ -169,19 +169,33 @@ bool spec_holds_masks(const spec *s)
     return is_rows(s->family) && !s->isa->mask_registers && s->taps.kernel_width == 3;
 }
 
+/* Of D's rows.  With 32 registers, as many as leave five, some of which the activation takes: to broadcast for each FMA and to load across lines for
+ * each tap is more than two loads a cycle (Zen 5: 5x5 1.2-1.33 times as fast, 7x7 1.1).  Stride 2 has fewer loads, and
+ * shuffles that need the registers (5x5 0.85-1.04). */
+static int held_weights(const spec *s, const budget *b)
+{
+    const int taps = s->taps.kernel_width, all = taps * taps;
+    if (!s->isa->mask_registers)
+        return taps == 3 && s->taps.stride == 1 && s->border == INTERIOR ? all : 1;
+    if (taps != 3 && s->taps.stride != 1)
+        return 0;
+    const int left = s->isa->registers - 5 - b->accumulators - b->inputs - b->others;
+    return left < all ? left : all;
+}
+
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
  * (NHWC). */
 static budget d_budget(const spec *s)
 {
     const int outputs = s->tile.channels * s->tile.columns, taps = s->taps.kernel_width;
-    const bool holds = taps == 3 && (s->isa->mask_registers || s->taps.stride == 1);
     budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
     if (is_rows(s->family)) {
-        b.inputs = taps == 3 && s->isa->mask_registers ? 3 * s->taps.stride : 1;
-        b.weights = holds && (s->isa->mask_registers || s->border == INTERIOR) ? 9 : s->isa->embedded_broadcast ? 0 : 1;
+        if (s->isa->mask_registers)
+            b.inputs = taps == 3 ? 3 * s->taps.stride : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
         if (spec_holds_masks(s)) /* those of three loads; of two loads, and two of sums */
             b.others += s->border == INTERIOR ? 0 : s->taps.stride == 1 ? 3 : 4;
+        b.weights = held_weights(s, &b);
     }
     if (s->family == FAMILY_D_GROUP)
         b.weights = s->tile.channels * taps;
