@@ -17,9 +17,14 @@ static double transpose_cycles(const problem *p, const conv2d_kernel *kernel)
     return each * ((p->in.channel == 1 ? 0 : in * in_slow) + (p->out.channel == 1 ? 0 : out * out_slow));
 }
 
+static bool is_two_wide(const conv2d_kernel *kernel)
+{
+    return kernel->lanes == 16 && conv2d_cpu()->two_wide_fmas;
+}
+
 static double fma_cycles(const conv2d_kernel *kernel)
 {
-    return kernel->lanes == 16 && !conv2d_cpu()->two_wide_fmas ? 1 : 0.5;
+    return kernel->lanes == 16 && !is_two_wide(kernel) ? 1 : 0.5;
 }
 
 /* What the tiles of `spread` cost, if one of n costs n + extra, in terms of what they would if all were the largest. */
@@ -64,8 +69,8 @@ static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
 static double row_vectors(const problem *p, const conv2d_kernel *kernel)
 {
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
-    if (kernel->lanes == 16) /* a half one at the end */
-        return vectors - ((p->out_width - 1) % 16 < 8 ? 0.4 : 0);
+    if (kernel->lanes == 16) /* a half one at the end, which saves little where whole ones take as long */
+        return vectors - ((p->out_width - 1) % 16 >= 8 ? 0 : is_two_wide(kernel) ? 0.15 : 0.4);
     /* Those at a row's ends read their masks and blend. */
     const double masked = p->kernel_width == 3 ? 0.5 : 0.9;
     return vectors + masked * (vectors < 2 ? vectors : 2) + (p->kernel_width > 5 ? 0.25 * vectors : 0);
@@ -81,17 +86,25 @@ static double planes_factor(const problem *p, const conv2d_kernel *kernel)
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
     if (p->out_channels > 3) {
         const bool shares_sets = p->in.row % 256 == 0;
-        return !shares_sets && p->out_channels * p->out_height * p->out_width <= 13 * l2 ? 1 : 1.3;
+        const double waits = !shares_sets && p->out_channels * p->out_height * p->out_width <= 13 * l2 ? 1 : 1.3;
+        return is_two_wide(kernel) ? 1.25 * waits : waits;
     }
     if (p->in_channels * p->in_height * p->in_width <= l2)
         return 1;
-    return kernel->lanes == 8 ? 2.4 : kernel->kernel_width == 3 ? 1.3 : 1.12;
+    const double waits = kernel->lanes == 8 ? 2.4 : kernel->kernel_width == 3 ? 1.3 : 1.12;
+    return is_two_wide(kernel) ? 1.4 * waits : waits;
+}
+
+/* Two FMAs a cycle wait for loads where weights are not all in registers (Zen 5). */
+static double loading_factor(const problem *p)
+{
+    return p->kernel_width == 3 ? 1.1 : p->kernel_width == 5 ? 1.4 : 1.65;
 }
 
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const bool wide = kernel->lanes == 16;
-    const double slow = wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.4;
+    const double slow = is_two_wide(kernel) ? loading_factor(p) : wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.4;
     const double strided = p->stride_w == 1 ? 1 : wide ? 1.4 : 1.6;
     const double slower = kernel->grouped ? planes_factor(p, kernel) : 1;
     const double channels = (double)(p->in_channels * p->out_channels) * slower;
@@ -107,5 +120,7 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
         return nhwc_cycles(p, kernel);
     /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
     const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
-    return (kernel->kernel_width ? unrolled_cycles(p, kernel) : looped_cycles(p, kernel)) + memory + 10;
+    const double before =
+        250.0 / (double)(p->batch * p->groups); /* the first tile (1x5x5 1x3x3 0.62 times K's speed) */
+    return (kernel->kernel_width ? unrolled_cycles(p, kernel) : looped_cycles(p, kernel)) + memory + before + 10;
 }
