@@ -74,4 +74,8 @@ static inline size_t first_column(const k_run *run, size_t tile)
     return tile * width.quotient + min_size(tile, width.remainder);
 }
 
+/* run_k_pixel.c: whether a plan is one pixel of one tap, and its run. */
+bool conv2d_is_pixel(const ready_plan *plan);
+run_fn conv2d_run_k_pixel;
+
 #endif
