@@ -4,11 +4,17 @@
  * output columns; each weight vector is used by all columns, each input is broadcast.  The sums go to an NHWC output,
  * or to a buffer that stays in L1, from which a store function (store.c) writes the output.
  */
-#include "emit.h"
+#include "emit_k.h"
+
+bool k_repeats(const spec *s)
+{
+    return !s->taps.stride && s->border == INTERIOR;
+}
 
 static void emit_setup(writer *w, const spec *s)
 {
-    line(w, "const float *in = tile->in, *weights = tile->weights;");
+    if (!k_repeats(s))
+        line(w, "const float *in = tile->in, *weights = tile->weights;");
     line(w, "const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, in_row_pitch = tile->in_row_pitch;");
     line(w, "const ptrdiff_t weights_skip = tile->weights_skip;");
     for (int v = 1; v < s->tile.channels; v++)
@@ -38,7 +44,7 @@ static void emit_start(writer *w, const spec *s)
         for (int p = 0; p < s->tile.columns; p++)
             line(w, "%s acc%d_%d = %s_loadu_ps(tile->bias + %d);", s->isa->vector, v, p, s->isa->prefix, v * lanes);
     block_begin(w, "if (tile->accumulate)");
-    line(w, "const float *sums = tile->out;");
+    line(w, "const float *sums = %s;", k_repeats(s) ? "to" : "tile->out");
     for (int p = 0; p < s->tile.columns; p++) {
         for (int v = 0; v < s->tile.channels; v++)
             line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", v, p, s->isa->prefix, v * lanes);
@@ -59,7 +65,7 @@ static void sum_name(int index, const void *context, char *name, size_t size)
 static void emit_sums(writer *w, const spec *s)
 {
     emit_clamp(w, s->isa, "tile", s->tile.channels * s->tile.columns, sum_name, s);
-    line(w, "float *out = tile->out;");
+    line(w, "float *out = %s;", k_repeats(s) ? "to" : "tile->out");
     for (int p = 0; p < s->tile.columns; p++) {
         for (int v = 0; v < s->tile.channels; v++)
             line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * s->isa->lanes, v, p);
@@ -208,80 +214,18 @@ static void emit_looped_taps(writer *w, const spec *s)
     block_end_with(w, " while (--kernel_column != 0);");
 }
 
-/* AVX2's tiles take six cycles for a channel of a 1x1. */
-static bool is_short(const spec *s)
+/* A loop over one kernel row would cost as much as its taps do: AVX2 1-17 %; Zen 5, AVX-512 1-3 %. */
+static bool has_short_loop(const spec *s)
 {
-    return s->taps.kernel_width == 1 && s->isa->lanes < 16;
+    const bool pays = k_is_short(s) || (k_repeats(s) && s->tile.columns > 6);
+    return s->taps.kernel_width == 1 && pays;
 }
 
-/* Where FMAs leave time for it: those of one vector of channels do not, of AVX2 or in a 1x1 (0.92-0.97), nor do those
- * of AVX2's 1x1 with stride 2 (0.92-0.97).  Small tiles are few in a layer, but many in the library: clang 14's would
- * exceed 3 MB. */
-static bool prefetches(const spec *s)
-{
-    if (is_short(s) && s->taps.stride == 2)
-        return false;
-    const bool one = s->tile.channels == 1, narrow = s->isa->lanes < 16;
-    const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (narrow ? 10 : 14);
-    return long_enough && !(one && (narrow || s->taps.kernel_width == 1));
-}
-
-/* Nor does AVX2's 1x1 have time for outputs. */
-static bool prefetches_out(const spec *s)
-{
-    return prefetches(s) && !is_short(s);
-}
-
-static void emit_prefetch_pixel(writer *w, const spec *s)
-{
-    for (int at = 0; at < s->tile.channels * s->isa->lanes; at += 16)
-        line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
-}
-
-static void emit_prefetch_setup(writer *w, const spec *s)
-{
-    if (!prefetches(s))
-        return;
-    line(w, "const float *ahead = tile->ahead;");
-    line(w, "const ptrdiff_t ahead_step = tile->ahead_step;");
-    if (!prefetches_out(s))
-        return;
-    line(w, "const float *prefetch_out = tile->prefetch_out;");
-    line(w, "const ptrdiff_t prefetch_pitch = tile->prefetch_pitch;");
-    if (s->taps.stride)
-        return;
-    block_begin(w, "for (size_t channel = tile->in_channels; channel < %d; channel++)", s->tile.columns);
-    emit_prefetch_pixel(w, s);
-    line(w, "prefetch_out += prefetch_pitch;");
-    block_end(w);
-}
-
-/*
- * In the loop over channels, a few cache lines at a time: what the next tiles will need first, and the outputs of the
- * next one (NCHW: of the strip).  All at once they would fill the miss buffers, and gain nothing (Zen 4).
- */
-static void emit_prefetch(writer *w, const spec *s)
-{
-    if (!prefetches(s))
-        return;
-    line(w, "__builtin_prefetch(ahead, 0, 3);");
-    line(w, "ahead += ahead_step;");
-    if (!prefetches_out(s))
-        return;
-    const int times = s->taps.stride ? s->tile.channels * s->isa->lanes : s->tile.columns;
-    if (s->taps.stride)
-        line(w, "__builtin_prefetch(prefetch_out, 1, 3);");
-    else
-        emit_prefetch_pixel(w, s);
-    line(w, "prefetch_out += channel <= %d ? prefetch_pitch : 0;", times);
-}
-
-/* A loop over one kernel row would cost as much as its taps do: AVX2 1-17 %. */
 static void emit_short_channels(writer *w, const spec *s)
 {
     line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
-    emit_prefetch(w, s);
+    emit_k_prefetch(w, s);
     line(w, "const float *taps = in;");
     line(w, "OPAQUE(taps);");
     emit_weights(w, s, 0);
@@ -294,7 +238,7 @@ static void emit_short_channels(writer *w, const spec *s)
 static void emit_long_channels(writer *w, const spec *s)
 {
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
-    emit_prefetch(w, s);
+    emit_k_prefetch(w, s);
     line(w, "const float *row = in;");
     line(w, "size_t kernel_row = tile->kernel_rows;");
     block_begin(w, "do");
@@ -312,8 +256,8 @@ static void emit_long_channels(writer *w, const spec *s)
 
 static void emit_channels(writer *w, const spec *s)
 {
-    emit_prefetch_setup(w, s);
-    if (is_short(s)) {
+    emit_k_prefetch_setup(w, s);
+    if (has_short_loop(s)) {
         block_begin(w, "if (tile->kernel_rows == 1)");
         emit_short_channels(w, s);
         block_else(w);
@@ -323,13 +267,41 @@ static void emit_channels(writer *w, const spec *s)
         emit_long_channels(w, s);
 }
 
+static void emit_one_tile(writer *w, const spec *s)
+{
+    emit_start(w, s);
+    emit_channels(w, s);
+    emit_sums(w, s);
+}
+
+static void emit_repeats(writer *w, const spec *s)
+{
+    line(w, "const float *pixel = tile->in;");
+    line(w, "float *to = tile->out;");
+    if (k_prefetches(s))
+        line(w, "const float *next_ahead = tile->ahead;");
+    if (k_prefetches_out(s))
+        line(w, "const float *next_out = tile->prefetch_out;");
+    block_begin(w, "for (size_t repeat = tile->repeats; repeat != 0; repeat--)");
+    line(w, "const float *in = pixel, *weights = tile->weights;");
+    emit_one_tile(w, s);
+    line(w, "pixel += tile->in_step;");
+    line(w, "to += tile->out_step;");
+    if (k_prefetches(s))
+        line(w, "next_ahead += tile->ahead_jump;");
+    if (k_prefetches_out(s))
+        line(w, "next_out += tile->prefetch_jump;");
+    block_end(w);
+}
+
 void emit_k_tile(writer *w, const spec *s)
 {
     emit_tile_begin(w, s);
     emit_setup(w, s);
-    emit_start(w, s);
-    emit_channels(w, s);
-    emit_sums(w, s);
+    if (k_repeats(s))
+        emit_repeats(w, s);
+    else
+        emit_one_tile(w, s);
     block_end(w);
     blank(w);
 }

@@ -64,7 +64,10 @@ typedef struct conv2d_tile {
 
     /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
-    size_t repeats;               /* W, AVX2: so many times, for the output channels that follow */
+    /* So many tiles: W, AVX2, for the output channels that follow; K, 1x1 of any stride, for the columns that follow,
+     * the next of which has its input and outputs, what it fetches and the outputs behind it so many floats further. */
+    size_t repeats;
+    ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
     const float *residual;        /* W: added to the sums before the activation, pitched as `out`; or NULL */

@@ -22,6 +22,8 @@ static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, s
 {
     conv2d_tile *t = &run->tile;
     const ptrdiff_t rows = (ptrdiff_t)piece->kernel_rows;
+    t->ahead_jump = !run->input_stays ? t->in_step : at->weights_step ? (ptrdiff_t)at->weights_share : 0;
+    t->prefetch_jump = (ptrdiff_t)piece->columns * run->p->out.column;
     if (run->input_stays) {
         t->ahead_step = (ptrdiff_t)at->weights_step;
         t->ahead = at->weights_step ? at->next_weights + tile * at->weights_share + begin * at->weights_step : t->in;
@@ -52,7 +54,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     const float *weights =
         packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
     const float *in = at->in + (ptrdiff_t)begin * run->in.channel;
-    size_t column = 0;
+    size_t column = 0, tile = strip->begin - at->first;
     run->tile.out = out;
     run->tile.accumulate = begin > 0;
     run->tile.activation = end == p->in_channels ? run->in_tile : CONV2D_NONE;
@@ -64,13 +66,17 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
+        run->tile.repeats = piece->tiles;
+        run->tile.in_step = (ptrdiff_t)piece->columns * run->tile.pixel_pitch;
+        run->tile.out_step = (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
         if (run->looks_ahead) {
-            column += piece->columns;
-            run->tile.prefetch_out = next_outputs(run, at, strip, column);
-            look_ahead(run, at, piece, strip->begin + i - at->first, begin);
+            run->tile.prefetch_out = next_outputs(run, at, strip, column + piece->columns);
+            look_ahead(run, at, piece, tile, begin);
         }
         tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
-        run->tile.out += (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
+        run->tile.out += (ptrdiff_t)piece->tiles * run->tile.out_step;
+        column += piece->tiles * piece->columns;
+        tile += piece->tiles;
     }
 }
 
@@ -258,6 +264,9 @@ static __attribute__((noinline)) void run_maps(const ready_plan *plan, const con
     run.tile.pixel_pitch = run.tile.column_step * run.in.column;
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
+    run.repeats = kernel->stride_w == 0;
+    if (run.repeats && run.direct && p->out_channels % kernel->lanes == 0 && p->curve == CONV2D_NONE)
+        run.strip_columns = DIRECT_COLUMNS;
     run.looks_ahead = kernel->tile_columns > 1;
     run.input_stays = run.looks_ahead && (run.workspace || conv2d_input_stays(p));
     run.tile.prefetch_pitch = nhwc ? p->out.column : p->out.channel;

@@ -7,6 +7,8 @@
 
 /* Output columns of a strip; a multiple of the lanes, so that the store may read whole blocks of the buffer. */
 enum { STRIP_COLUMNS = 64, BUFFER_FLOATS = STRIP_COLUMNS * 32 };
+/* Of one that needs no buffer, and whose pieces are tiles in a row. */
+enum { DIRECT_COLUMNS = 1024 };
 
 typedef struct k_run {
     const ready_plan *plan;
@@ -24,6 +26,7 @@ typedef struct k_run {
     conv2d_store_fn *store_strip;
     struct k_strip *strip;     /* the latest one */
     float *buffer;             /* BUFFER_FLOATS */
+    bool repeats;              /* tiles of a row run in one call, because all of them lie inside the input */
     bool looks_ahead;          /* has tiles that fetch what the next ones need: not those of a single column */
     bool input_stays;          /* in the L2, from one tile of output channels to the next */
     bool direct;               /* whole vectors of channels go straight to the output */
@@ -46,9 +49,10 @@ typedef struct k_position {
     size_t weights_share, weights_step;
 } k_position;
 
-/* A column tile: output columns [first, first + columns) of one row, and its taps that lie inside the input. */
+/* A column tile, or several: output columns [first, first + columns) of one row, and its taps that lie inside the input. */
 typedef struct k_piece {
     size_t columns;
+    size_t tiles;                   /* so many of these columns each follow each other (k_run.repeats) */
     size_t kernel_row, kernel_rows; /* the first valid kernel row, and their number */
     ptrdiff_t in_offset;            /* of the first valid kernel row, kernel column 0, first column */
     ptrdiff_t column;               /* input column of that tap */

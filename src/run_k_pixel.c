@@ -91,7 +91,8 @@ void conv2d_run_k_pixel(const ready_plan *plan, const conv2d_args *args, size_t 
     run.tile.in_row_pitch = 0;
     run.tile.weights_skip = 0;
     run.tile.in_channels = p->in_channels;
-    run.tile.kernel_rows = 1;
+    run.tile.kernel_rows = run.tile.repeats = 1;
+    run.tile.in_step = run.tile.out_step = 0;
     run.tile.accumulate = false;
     run.tile.act_a = p->act_a;
     run.tile.act_b = p->act_b;

@@ -20,10 +20,22 @@ static k_piece row_piece(const k_run *run, size_t row)
     const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
     const tap_range rows = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
     return (k_piece){
+        .tiles = 1,
         .kernel_row = rows.begin,
         .kernel_rows = rows.end - rows.begin,
         .in_offset = (top + (ptrdiff_t)(rows.begin * p->dilation_h)) * run->in.row,
     };
+}
+
+/* How many tiles like this one, at most `most`, follow each other inside the input and fit in the strip. */
+static size_t tiles_inside(const k_run *run, const k_piece *piece, size_t most, size_t strip_columns)
+{
+    const problem *p = run->p;
+    const size_t fitting = divide(run->strip_columns - strip_columns, piece->columns).quotient;
+    const size_t step = piece->columns * p->stride_w;
+    const size_t reach = (piece->columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w;
+    const size_t room = p->in_width - 1 - (size_t)piece->column - reach; /* of the first one */
+    return min_size(min_size(most, fitting), divide(room, step).quotient + 1);
 }
 
 void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip)
@@ -40,14 +52,20 @@ void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
     strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first * p->out.column;
     while (strip->end < limit) {
         const size_t columns = width.quotient + (tile < width.remainder);
-        if (strip->columns + columns > run->strip_columns)
+        if (strip->columns + columns > run->strip_columns || strip->count == STRIP_COLUMNS)
             return;
-        strip->end++;
-        strip->pieces[strip->count] = piece;
-        set_piece_columns(run, &strip->pieces[strip->count++], first, columns);
-        strip->columns += columns;
-        first += columns;
-        if (++tile == run->per_row) {
+        k_piece *const next = &strip->pieces[strip->count++];
+        *next = piece;
+        set_piece_columns(run, next, first, columns);
+        if (run->repeats && next->sides == CONV2D_INTERIOR) {
+            const size_t alike = (tile < width.remainder ? width.remainder : run->per_row) - tile;
+            next->tiles = tiles_inside(run, next, min_size(alike, limit - strip->end), strip->columns);
+        }
+        strip->end += next->tiles;
+        strip->columns += columns * next->tiles;
+        first += columns * next->tiles;
+        tile += next->tiles;
+        if (tile == run->per_row) {
             if (!rows_follow || strip->end == limit)
                 return;
             tile = first = 0;

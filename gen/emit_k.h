@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of family K share. */
+#ifndef CONVGEN_EMIT_K_H
+#define CONVGEN_EMIT_K_H
+
+#include "emit.h"
+
+/* Any stride, inside the input: tiles that follow each other along a row are run in one call. */
+bool k_repeats(const spec *s);
+
+/* family_k_ahead.c: whether a tile takes too few cycles to do anything else meanwhile; whether it fetches what the next
+ * tiles need, and their outputs too; before the loop over channels, and in it. */
+bool k_is_short(const spec *s);
+bool k_prefetches(const spec *s);
+bool k_prefetches_out(const spec *s);
+void emit_k_prefetch_setup(writer *w, const spec *s);
+void emit_k_prefetch(writer *w, const spec *s);
+
+#endif
