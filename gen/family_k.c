@@ -60,18 +60,31 @@ static void sum_name(int index, const void *context, char *name, size_t size)
     snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
 }
 
-/* Of the activations only what is short: 680 tiles have it (Zen 4, NHWC 24->144 @56 1x1 with relu6: AVX-512 1.12, AVX2
- * 1.24 times as fast as by the store). */
+/* `part`: not all lanes of the last vector of channels. */
+static void emit_sum_stores(writer *w, const spec *s, bool part)
+{
+    const int last = s->tile.channels - 1, lanes = s->isa->lanes;
+    for (int p = 0; p < s->tile.columns; p++) {
+        for (int v = 0; v < s->tile.channels; v++)
+            if (part && v == last)
+                line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", v * lanes, v, p);
+            else
+                line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * lanes, v, p);
+        if (p + 1 < s->tile.columns)
+            line(w, "out += out_column_pitch;");
+    }
+}
+
+/*
+ * Of the activations only what is short: 680 tiles have it (Zen 4, NHWC 24->144 @56 1x1 with relu6: AVX-512 1.12, AVX2
+ * 1.24 times as fast as by the store).  Tiles that write NHWC store the last vector by a mask, so that no channels need
+ * the buffer (Zen 5: 48->12 @160 1x1 1.2, 3->24 @224 3x3 s2 1.28); whole vectors are stored as fast as without.
+ */
 static void emit_sums(writer *w, const spec *s)
 {
     emit_clamp(w, s->isa, "tile", s->tile.channels * s->tile.columns, sum_name, s);
     line(w, "float *out = %s;", k_repeats(s) ? "to" : "tile->out");
-    for (int p = 0; p < s->tile.columns; p++) {
-        for (int v = 0; v < s->tile.channels; v++)
-            line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * s->isa->lanes, v, p);
-        if (p + 1 < s->tile.columns)
-            line(w, "out += out_column_pitch;");
-    }
+    emit_sum_stores(w, s, !s->taps.stride && s->isa->mask_registers);
 }
 
 /* Operands of several FMAs are made to live on between several taps, where a register is left for it (not so in AVX2's

@@ -56,7 +56,7 @@ typedef struct conv2d_tile {
      * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum. */
     const uint32_t *mask;
     uint32_t narrow, partial;
-    uint32_t store_mask; /* W, edge: the lanes that are wanted */
+    uint32_t store_mask; /* W, edge; K, any stride, of the last vector: the lanes that are wanted */
 
     /* K, edge: the first output's column at kernel column 0, its growth per output and per kernel column,
      * and the columns there are. */
@@ -64,8 +64,8 @@ typedef struct conv2d_tile {
 
     /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
-    /* So many tiles: W, AVX2, for the output channels that follow; K, 1x1 of any stride, for the columns that follow,
-     * the next of which has its input and outputs, what it fetches and the outputs behind it so many floats further. */
+    /* So many tiles: W, AVX2, for the output channels that follow; K, any stride, inside the input, for the columns
+     * that follow.  From each to the next of K's: input, outputs, what it fetches of both. */
     size_t repeats;
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     ptrdiff_t out_channel_pitch;  /* W */

@@ -105,9 +105,10 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
 {
     const problem *p = run->p;
     const size_t blocks = run->plan->blocking.channel_blocks, floats = at->vectors * run->plan->kernel->lanes;
-    const bool direct = run->direct && at->channels == floats;
+    const bool direct = run->direct && (at->channels == floats || run->masks);
     const ptrdiff_t out_offset = at->out + strip->out_offset;
     float *const out = run->args->out + out_offset;
+    run->tile.store_mask = lanes_mask(direct ? at->channels : floats, run->plan->kernel->lanes);
     run->tile.out_column_pitch = direct ? p->out.column : (ptrdiff_t)floats;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     run->in_tile = direct ? p->activation : CONV2D_NONE;
@@ -265,7 +266,8 @@ static __attribute__((noinline)) void run_maps(const ready_plan *plan, const con
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     run.repeats = kernel->stride_w == 0;
-    if (run.repeats && run.direct && p->out_channels % kernel->lanes == 0 && p->curve == CONV2D_NONE)
+    run.masks = has_masks(kernel) && plan->blocking.channel_blocks == 1; /* a block's sums are read as whole vectors */
+    if (run.repeats && run.direct && (p->out_channels % kernel->lanes == 0 || run.masks) && p->curve == CONV2D_NONE)
         run.strip_columns = DIRECT_COLUMNS;
     run.looks_ahead = kernel->tile_columns > 1;
     run.input_stays = run.looks_ahead && (run.workspace || conv2d_input_stays(p));

@@ -30,6 +30,7 @@ typedef struct k_run {
     bool looks_ahead;          /* has tiles that fetch what the next ones need: not those of a single column */
     bool input_stays;          /* in the L2, from one tile of output channels to the next */
     bool direct;               /* whole vectors of channels go straight to the output */
+    bool masks;                /* and parts of them */
     conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
 } k_run;
 
@@ -49,10 +50,11 @@ typedef struct k_position {
     size_t weights_share, weights_step;
 } k_position;
 
-/* A column tile, or several: output columns [first, first + columns) of one row, and its taps that lie inside the input. */
+/* A column tile, or the first of several: output columns [first, first + columns) of one row, and its taps that lie
+ * inside the input. */
 typedef struct k_piece {
     size_t columns;
-    size_t tiles;                   /* so many of these columns each follow each other (k_run.repeats) */
+    size_t tiles;                   /* so many, which follow each other (k_run.repeats) */
     size_t kernel_row, kernel_rows; /* the first valid kernel row, and their number */
     ptrdiff_t in_offset;            /* of the first valid kernel row, kernel column 0, first column */
     ptrdiff_t column;               /* input column of that tap */
@@ -76,6 +78,18 @@ static inline size_t first_column(const k_run *run, size_t tile)
 {
     const division width = divide(run->p->out_width, run->per_row);
     return tile * width.quotient + min_size(tile, width.remainder);
+}
+
+/* Whether tiles store the last vector of channels by store_mask. */
+static inline bool has_masks(const conv2d_kernel *kernel)
+{
+    return kernel->lanes == 16 && kernel->stride_w == 0;
+}
+
+/* Which lanes of its last vector so many channels fill. */
+static inline uint32_t lanes_mask(size_t channels, size_t lanes)
+{
+    return (1u << ((channels - 1) % lanes + 1)) - 1;
 }
 
 /* run_k_pixel.c: whether a plan is one pixel of one tap, and its run. */

@@ -32,12 +32,13 @@ static void run_tile(pixel_run *run, size_t group, size_t oc, size_t channels, p
     const problem *p = run->p;
     const size_t lanes = run->kernel->lanes, vectors = divide_up(channels, lanes);
     const float *const weights = packed_weights(p, run->args->packed, group, oc);
-    const bool direct = run->direct && channels == vectors * lanes;
+    const bool direct = run->direct && (channels == vectors * lanes || has_masks(run->kernel));
     for (size_t v = 1; v < vectors; v++)
         run->tile.weights_vector[v] = packed_weights(p, run->args->packed, group, oc + v * lanes) - weights;
     run->tile.weights = weights;
     run->tile.bias = packed_bias(p, run->args->packed, group, oc);
     run->tile.out = direct ? run->args->out + out : run->buffer;
+    run->tile.store_mask = lanes_mask(direct ? channels : lanes, lanes);
     run->tile.activation = direct ? p->activation : CONV2D_NONE;
     tile_of(run->kernel, vectors, 1)->variant[CONV2D_INTERIOR](&run->tile);
     if (!direct) {
