@@ -204,14 +204,17 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 : 12;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
-    const double ends = 10 * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
+    /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48). */
+    const double start = p->out.channel == 1 && kernel->stride_w ? 30 : 10;
+    const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
     /* Bursts of 28 lines in two halves of 32 channels, where tiles do not fetch them before or hardly compute (AVX2 is
-     * 1.1-1.7 times as fast in 1x572x572 64x3x3, but 0.76-0.89 times in 3x448x448 64x3x3). */
-    const bool hardly = p->in_channels * p->kernel_height * p->kernel_width < 12 && tiles > 1;
+     * 1.1-1.7 times as fast in 1x572x572 64x3x3, but 0.76-0.89 times in 3x448x448 64x3x3; Zen 5: 0.77 in the first). */
+    const bool hardly =
+        p->in_channels * p->kernel_height * p->kernel_width < 12 && tiles > 1 && !conv2d_cpu()->two_wide_fmas;
     const bool waits = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 && (kernel->stride_w || hardly);
     const double burst = waits ? memory_cycles(p, 8) : 0;
     /* Of the lines of NHWC pixels a group needs but a part. */

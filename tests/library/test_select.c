@@ -94,11 +94,11 @@ static const choice choices[] = {
      * something to compute meanwhile. */
     {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"3x224x224 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
-    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx2_k2x6"},
+    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
     {"1x360x640 64x5x5 p2 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kwany_sany__avx512_k2x14"},
     {"16x320x320 32x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Vectors of channels take their time to begin. */
-    {"1x1x1 1x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx2_k6x1"},
+    {"1x1x1 1x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx2_k6x1"},
     /* Few channels a group: several groups a vector, of NCHW through the workspace. */
     {"128x56x56 128x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"128x56x56 128x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},
@@ -120,6 +120,28 @@ static const choice choices[] = {
     {"3x224x224 16x3x3 s2 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s2__avx2_k2x6"},
 };
 
+/* Zen 5: an L1 of 48 KiB, two FMAs of 512 bits a cycle, for which loads are often not enough. */
+static const choice two_wide_choices[] = {
+    {"16x512x512 3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w8x3"},
+    {"64x56x56 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    {"256x56x56 64x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
+    {"256x56x56 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
+    /* Half vectors save little, weights from memory wait. */
+    {"960x7x7 5x5 p2 g960", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
+    {"96x56x56 7x7 p3 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw7_s1__avx512_d2x7"},
+    {"672x14x14 5x5 s2 p2 g672", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s2__avx512_d2x7"},
+    {"120x28x28 5x5 p2 g120", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
+    {"192x28x28 3x3 p1 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
+    {"64x128x128 3x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    {"3x224x224 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w8x3"},
+    {"3x32x32 128x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    /* Tiles that repeat along a row of NHWC. */
+    {"1x512x512 16x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"1x5x5 1x3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+};
+
 static conv2d_desc desc_of(const char *text)
 {
     problem p;
@@ -137,14 +159,20 @@ static bool kernel_named(const char *name, conv2d_kernel_info *info)
     return false;
 }
 
+static void expect_kernels(const choice *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        conv2d_kernel_info info;
+        cr_assert(kernel_named(rows[i].kernel, &info), "row %zu: no kernel %s", i, rows[i].kernel);
+        cr_assert_leq(info.isa, rows[i].isa, "row %zu: %s", i, rows[i].kernel);
+    }
+}
+
 /* The same on every machine: also the rows of an instruction set that this CPU lacks name existing kernels. */
 Test(select, rows_name_existing_kernels)
 {
-    for (size_t i = 0; i < COUNT_OF(choices); i++) {
-        conv2d_kernel_info info;
-        cr_assert(kernel_named(choices[i].kernel, &info), "row %zu: no kernel %s", i, choices[i].kernel);
-        cr_assert_leq(info.isa, choices[i].isa, "row %zu: %s", i, choices[i].kernel);
-    }
+    expect_kernels(choices, COUNT_OF(choices));
+    expect_kernels(two_wide_choices, COUNT_OF(two_wide_choices));
 }
 
 static void expect_choices(const choice *rows, size_t count, conv2d_isa isa, size_t l1_bytes, bool two_wide_fmas)
@@ -176,6 +204,7 @@ ParameterizedTest(conv2d_isa *isa, select, chooses_by_shape)
 {
     require_isa(*isa);
     expect_choices(choices, COUNT_OF(choices), *isa, 32 << 10, false);
+    expect_choices(two_wide_choices, COUNT_OF(two_wide_choices), *isa, 48 << 10, true);
 }
 
 static const char *const some_problems[] = {
