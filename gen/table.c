@@ -72,8 +72,9 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     if (set->family == FAMILY_K || families[set->family].nhwc) {
         store_name(set->isa, "nchw", nchw, sizeof nchw);
         store_name(set->isa, "nhwc", nhwc, sizeof nhwc);
-        transpose_name(set->isa, transpose, sizeof transpose);
     }
+    if (set->family == FAMILY_D_SUM || families[set->family].nhwc)
+        transpose_name(set->isa, transpose, sizeof transpose);
     scope_begin(w);
     line(w, ".name = \"%s\",", name);
     line(w, ".family = %s, .nhwc = %s, .grouped = %s,", families[set->family].level,

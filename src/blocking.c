@@ -322,6 +322,36 @@ static void set_bands(blocking *b, const problem *p, const conv2d_kernel *kernel
         *b = more;
 }
 
+/* An odd number of lines, so that planes use all sets of the L1; whole vectors are written behind the last row. */
+size_t conv2d_plane_floats(const problem *p, size_t out_rows)
+{
+    const size_t rows = min_size((out_rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
+    return ((rows * p->in_width / CONV2D_OC_BLOCK + 2) | 1) * CONV2D_OC_BLOCK;
+}
+
+bool conv2d_wants_planes(const problem *p, const conv2d_kernel *kernel)
+{
+    return kernel->family == CONV2D_FAMILY_D && kernel->grouped && !kernel->nhwc && p->in.column != 1 &&
+           p->in.channel == 1 && p->out_channels == 1;
+}
+
+bool conv2d_planes_fit(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t floats = 4 * conv2d_cpu()->l2_bytes / sizeof(float);
+    return conv2d_plane_floats(p, kernel->tile_channels) <= floats / p->in_channels;
+}
+
+/* Bands whose planes take half the L2. */
+static void set_planes(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t budget = conv2d_cpu()->l2_bytes / 2 / sizeof(float) / p->in_channels, tile = kernel->tile_channels;
+    b->band_rows = tile;
+    while (b->band_rows < p->out_height && conv2d_plane_floats(p, b->band_rows + tile) <= budget)
+        b->band_rows += tile;
+    b->band_columns = p->out_width;
+    b->workspace = conv2d_plane_floats(p, b->band_rows) * p->in_channels + CONV2D_OC_BLOCK;
+}
+
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
 {
     blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_blocks = 1};
@@ -331,6 +361,8 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         b.chunk_channels = chunk_channels(p, kernel);
         if (kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1))
             set_bands(&b, p, kernel);
+        if (conv2d_wants_planes(p, kernel))
+            set_planes(&b, p, kernel);
         return b;
     }
     b.channel_blocks = channel_blocks(p, kernel);

@@ -51,7 +51,8 @@ typedef struct blocking {
     size_t scratch_columns;
     size_t workspace;      /* floats that a part needs */
     size_t chunk_channels; /* D, NCHW and bands: output channels that a call of a tile runs through */
-    /* D, NHWC, where a tensor is NCHW: output rows and columns of a band, whose tensors are in the workspace. */
+    /* D, NHWC, where a tensor is NCHW, and sums of NHWC: output rows and columns of a band, whose tensors are in the
+     * workspace. */
     size_t band_rows, band_columns;
     size_t copy_floats; /* of its inputs */
 } blocking;
@@ -216,6 +217,11 @@ void conv2d_set_panel(blocking *b, const problem *p, const conv2d_kernel *kernel
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
 /* Whether a tile of D, NHWC, can run on such copies. */
 bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel);
+/* D's sums for one output channel of NHWC pixels: whether they are transposed, a plane for so many output rows, whether
+ * there is room for those of a tile. */
+bool conv2d_wants_planes(const problem *p, const conv2d_kernel *kernel);
+size_t conv2d_plane_floats(const problem *p, size_t out_rows);
+bool conv2d_planes_fit(const problem *p, const conv2d_kernel *kernel);
 /* W: whether its edge tiles span whole rows of this problem's few channels. */
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);

@@ -6,15 +6,23 @@
 #include "predict.h"
 #include "run_d.h"
 
-/* Of a group whose tensors are NCHW, with lanes along channels: 16 x 16 or 8 x 8 floats at a time, whose lines evict
- * each other where all channels share a set. */
+/* 16 x 16 or 8 x 8 floats at a time. */
+static double transpose_in_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    return (kernel->lanes == 16 ? 0.35 : 0.7) * (double)(p->in_channels * p->in_height) * (double)p->in_width;
+}
+
+static double transpose_out_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    return (kernel->lanes == 16 ? 0.35 : 0.7) * (double)(p->out_channels * p->out_height) * (double)p->out_width;
+}
+
+/* Of a group whose tensors are NCHW, with lanes along channels.  Lines evict each other where channels share a set. */
 static double transpose_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    const double each = kernel->lanes == 16 ? 0.35 : 0.7;
-    const double in = (double)(p->in_channels * p->in_height) * (double)p->in_width;
-    const double out = (double)(p->out_channels * p->out_height) * (double)p->out_width;
     const double in_slow = p->in.channel % 1024 ? 1 : 1.5, out_slow = p->out.channel % 1024 ? 1 : 1.5;
-    return each * ((p->in.channel == 1 ? 0 : in * in_slow) + (p->out.channel == 1 ? 0 : out * out_slow));
+    return (p->in.channel == 1 ? 0 : in_slow * transpose_in_cycles(p, kernel)) +
+           (p->out.channel == 1 ? 0 : out_slow * transpose_out_cycles(p, kernel));
 }
 
 static bool is_two_wide(const conv2d_kernel *kernel)
@@ -122,5 +130,7 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
     const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
     const double before =
         250.0 / (double)(p->batch * p->groups); /* the first tile (1x5x5 1x3x3 0.62 times K's speed) */
-    return (kernel->kernel_width ? unrolled_cycles(p, kernel) : looped_cycles(p, kernel)) + memory + before + 10;
+    const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;
+    return (kernel->kernel_width ? unrolled_cycles(p, kernel) : looped_cycles(p, kernel)) + planes + memory + before +
+           10;
 }

@@ -219,6 +219,46 @@ static size_t most_vectors(const conv2d_kernel *kernel, const problem *p)
     return max_size(conv2d_cpu()->l1_bytes / 2 / (lines * kernel->lanes * sizeof(float)), 1);
 }
 
+/* Rows of pixels become rows of planes, so many floats apart. */
+static void fill_planes(const d_run *run, const float *in, tap_range rows, float *planes, size_t plane)
+{
+    const problem *p = run->p;
+    const bool follow = p->in.row == (ptrdiff_t)p->in_width * p->in.column; /* then they are one row */
+    for (size_t row = rows.begin, count; row < rows.end; row += count) {
+        count = follow ? rows.end - rows.begin : 1;
+        run->kernel->transpose(in + (ptrdiff_t)row * p->in.row, p->in.column, count * p->in_width, p->in_channels,
+                               planes, (ptrdiff_t)plane);
+        planes += count * p->in_width;
+    }
+}
+
+/* One output channel of NHWC pixels: what some tiles of rows read is transposed into the workspace first. */
+static void run_planes(d_run *run, float *workspace, size_t band_rows, share units)
+{
+    const problem *whole = run->p;
+    const conv2d_args *all = run->args;
+    const size_t plane = conv2d_plane_floats(whole, band_rows), most = max_size(band_rows / run->rows.largest, 1);
+    problem band = *whole;
+    conv2d_args args = *all;
+    float *const planes = workspace + -((uintptr_t)workspace / sizeof *workspace) % CONV2D_OC_BLOCK;
+    band.in = (pitches){.channel = (ptrdiff_t)plane, .row = (ptrdiff_t)whole->in_width, .column = 1};
+    run->tile.in_channel_pitch = run->tile.in_plane_pitch = band.in.channel;
+    run->tile.in_row_pitch = band.in.row;
+    for (size_t unit = units.begin, count; unit < units.end; unit += count) {
+        const size_t image = unit / run->rows.pieces, tile = unit % run->rows.pieces;
+        count = min_size(min_size(run->rows.pieces - tile, units.end - unit), most);
+        const d_piece rows = conv2d_d_pieces_at(&run->rows, tile, tile + count);
+        const tap_range inputs = inputs_of(rows.begin, rows.begin + rows.count - 1, whole->stride_h,
+                                           whole->kernel_height, whole->pad_top, whole->in_height);
+        run->p = whole;
+        fill_planes(run, all->in + (ptrdiff_t)image * whole->in.image, inputs, planes, plane);
+        run->p = &band;
+        run->args = &args;
+        args.in = planes - (ptrdiff_t)inputs.begin * band.in.row;
+        run_rows(run, &(d_chunk){.image = image, .count = 1}, tile, tile + count);
+    }
+}
+
 static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
@@ -243,6 +283,11 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     run.tile.in_width = (ptrdiff_t)p->in_width;
     if (plan->kernel->kernel_width)
         find_spans(&run);
+    if (plan->blocking.band_rows) {
+        run_planes(&run, args->workspace + part * plan->blocking.workspace, plan->blocking.band_rows,
+                   share_of(p->batch * run.rows.pieces, part, parts));
+        return;
+    }
     const size_t chunk = plan->blocking.chunk_channels;
     const size_t chunks =
         p->out_channels == 1 ? divide_up(p->groups, chunk) : p->groups * divide_up(p->out_channels, chunk);
@@ -251,10 +296,10 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
 
 void conv2d_run_d(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
-    if (plan->blocking.band_rows)
-        conv2d_run_d_bands(plan, args, part, parts);
-    else if (plan->kernel->nhwc)
-        conv2d_run_d_nhwc(plan, args, part, parts);
-    else
+    if (!plan->kernel->nhwc)
         run_nchw(plan, args, part, parts);
+    else if (plan->blocking.band_rows)
+        conv2d_run_d_bands(plan, args, part, parts);
+    else
+        conv2d_run_d_nhwc(plan, args, part, parts);
 }

@@ -50,11 +50,12 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
     if (kernel->stride_w && kernel->stride_w != p->stride_w)
         return "made for another stride";
     const bool whole_rows = kernel->family == CONV2D_FAMILY_W || (kernel->family == CONV2D_FAMILY_D && !kernel->nhwc);
-    if (p->in.column != 1 && (whole_rows || (kernel->stride_w && !kernel->nhwc)))
+    const bool planes = conv2d_wants_planes(p, kernel);
+    if (p->in.column != 1 && !planes && (whole_rows || (kernel->stride_w && !kernel->nhwc)))
         return "made for NCHW input";
     if (p->out.column != 1 && whole_rows)
         return "made for NCHW output";
-    if (kernel->nhwc && !conv2d_bands_fit(p, kernel))
+    if ((kernel->nhwc && !conv2d_bands_fit(p, kernel)) || (planes && !conv2d_planes_fit(p, kernel)))
         return "its workspace would be too large";
     if (kernel->kernel_width == 0)
         return NULL;

@@ -174,6 +174,8 @@ static void make_groups(choices *c, const conv2d_kernel_info *kernel, conv2d_des
     d->out_channels = d->groups * out_channels;
     if (!along_channels)
         d->in_layout = d->out_layout = CONV2D_NCHW;
+    if (sums_channels(kernel) && out_channels == 1 && choose_below(c, 2))
+        d->in_layout = CONV2D_NHWC;
 }
 
 /* And what its unrolled taps need. */

@@ -107,6 +107,8 @@ static void try_problem(subject *s, size_t columns, size_t channels, size_t widt
             d->in_layout = (conv2d_layout)random_below(&s->state, 2);
             d->out_layout = (conv2d_layout)random_below(&s->state, 2);
         }
+        if (sums_channels(&s->info) && d->out_channels == 1 && random_below(&s->state, 2))
+            d->in_layout = d->out_layout = CONV2D_NHWC;
     }
     d->in_height = input_for(rows, d->kernel_height, d->stride_h, d->dilation_h, d->pad_top + d->pad_bottom);
     /* The columns that no output needs: up to stride - 1. */

@@ -95,6 +95,12 @@ MUTANTS = [
     ('parts share a workspace (W)', 'src/run_w.c',
      'args->workspace + part * run.b->workspace', 'args->workspace', 'workspace'),
 
+    ('planes have no room behind the last row (D)', 'src/blocking.c',
+     '(rows * p->in_width / CONV2D_OC_BLOCK + 2) | 1', '(rows * p->in_width + CONV2D_OC_BLOCK - 1) / CONV2D_OC_BLOCK',
+     'bounds random kernels'),
+    ('planes begin a row too late (D)', 'src/run_d.c',
+     'args.in = planes - (ptrdiff_t)inputs.begin * band.in.row;', 'args.in = planes;', 'random kernels large'),
+
     # Family K.
     ('left and right edge tiles are swapped (K)', 'src/run_k_strip.c',
      '(column < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0)',
