@@ -114,6 +114,8 @@ static void try_problem(subject *s, size_t columns, size_t channels, size_t widt
     /* The columns that no output needs: up to stride - 1. */
     d->in_width =
         input_for(columns, width, stride, dilation, d->pad_left + d->pad_right) + random_below(&s->state, stride);
+    if (sums_channels(&s->info) && d->in_layout == CONV2D_NHWC && random_below(&s->state, 2))
+        d->in_pitch[1] = d->in_width * d->in_channels + 3; /* rows that do not follow each other */
     d->bias = random_below(&s->state, 2) ? bias_given : NULL;
     d->activation = (conv2d_activation)random_below(&s->state, CONV2D_MISH + 1);
     d->act_a = -0.25f;

@@ -97,7 +97,7 @@ MUTANTS = [
 
     ('planes have no room behind the last row (D)', 'src/blocking.c',
      '(rows * p->in_width / CONV2D_OC_BLOCK + 2) | 1', '(rows * p->in_width + CONV2D_OC_BLOCK - 1) / CONV2D_OC_BLOCK',
-     'bounds random kernels'),
+     'kernels'),
     ('planes begin a row too late (D)', 'src/run_d.c',
      'args.in = planes - (ptrdiff_t)inputs.begin * band.in.row;', 'args.in = planes;', 'random kernels large'),
 
