@@ -71,17 +71,11 @@ static conv2d_status choose_layout(ready_chain *c, conv2d_desc desc[2], const co
     return c->status;
 }
 
-/* Input rows that an output row reaches over. */
-static size_t span_of(const problem *p)
-{
-    return (p->kernel_height - 1) * p->dilation_h + 1;
-}
-
 problem conv2d_slice_rows(const problem *image, size_t begin, size_t end, tap_range *inputs)
 {
     problem p = *image;
     const size_t top = begin * p.stride_h;
-    *inputs = inputs_of(begin, end - 1, p.stride_h, span_of(&p), p.pad_top, p.in_height);
+    *inputs = inputs_of(begin, end - 1, p.stride_h, rows_for_one(&p), p.pad_top, p.in_height);
     p.out_height = end - begin;
     p.in_height = inputs->end - inputs->begin;
     p.pad_top = inputs->begin + p.pad_top > top ? inputs->begin + p.pad_top - top : 0;
@@ -93,7 +87,7 @@ problem conv2d_slice_rows(const problem *image, size_t begin, size_t end, tap_ra
 static size_t middle_rows(const ready_chain *c, size_t rows)
 {
     const problem *p = &c->image[1];
-    return min_size((rows - 1) * p->stride_h + span_of(p), p->in_height);
+    return min_size((rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
 }
 
 /* Floats of a cache line. */
@@ -145,7 +139,7 @@ size_t conv2d_chain_workspace(const ready_chain *c, size_t parts)
     const size_t channels = p->groups * p->in_channels;
     size_t row;
     middle_pitches(c, 1, &row);
-    const size_t shared = multiply_add(p->stride_h, c->batch * p->out_height + busy, span_of(p) * busy);
+    const size_t shared = multiply_add(p->stride_h, c->batch * p->out_height + busy, rows_for_one(p) * busy);
     const size_t rows = min_size(multiply_add(busy, most, 0), shared);
     const size_t padding = multiply_add(busy, LINE * (channels + 1), 0); /* of channels, and of the end */
     return multiply_add(rows, row, multiply_add(parts, c->step_workspace, padding));
@@ -184,7 +178,7 @@ static size_t floats_of_image(size_t groups, size_t channels, size_t height, siz
 /* Rows that an output shares with the next one. */
 static size_t overlap_of(const problem *p)
 {
-    const size_t span = span_of(p);
+    const size_t span = rows_for_one(p);
     return span > p->stride_h ? span - p->stride_h : 0;
 }
 
@@ -202,7 +196,7 @@ static size_t choose_rows(const ready_chain *c)
 {
     enum { CACHED = 8, LEAST_OVERLAPS = 8 };
     const problem *p = &c->image[0], *q = &c->image[1];
-    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), span = span_of(q);
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), span = rows_for_one(q);
     const size_t middle = floats_of_image(q->groups, q->in_channels, q->in_height, q->in_width);
     const size_t all = floats_of_image(p->groups, p->in_channels, p->in_height, p->in_width) + middle +
                        floats_of_image(q->groups, q->out_channels, q->out_height, q->out_width);

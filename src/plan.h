@@ -120,6 +120,12 @@ static inline tap_range valid_taps(ptrdiff_t start, size_t dilation, size_t taps
     return begin < end ? (tap_range){begin, end} : (tap_range){0, 0};
 }
 
+/* Input rows that an output row reaches over. */
+static inline size_t rows_for_one(const problem *p)
+{
+    return (p->kernel_height - 1) * p->dilation_h + 1;
+}
+
 /* The inputs [begin, end) along one axis that outputs [first, last] read. */
 static inline tap_range inputs_of(size_t first, size_t last, size_t stride, size_t span, size_t pad, size_t extent)
 {
@@ -215,17 +221,19 @@ size_t conv2d_rows_read(const problem *p);
 bool conv2d_is_pointwise(const problem *p);
 void conv2d_set_panel(blocking *b, const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
-/* Whether a tile of D, NHWC, can run on such copies. */
-bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel);
-/* D's sums for one output channel of NHWC pixels: whether they are transposed, a plane for so many output rows, whether
- * there is room for those of a tile. */
-bool conv2d_wants_planes(const problem *p, const conv2d_kernel *kernel);
-size_t conv2d_plane_floats(const problem *p, size_t out_rows);
-bool conv2d_planes_fit(const problem *p, const conv2d_kernel *kernel);
 /* W: whether its edge tiles span whole rows of this problem's few channels. */
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_workspace_per_part(const ready_plan *p);
+/* blocking_d.c */
+void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel);
+/* Whether the workspace has room for what a tile of NHWC needs of a band. */
+bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel);
+/* Sums for one output channel of NHWC pixels: whether they are transposed, a plane for so many output rows, whether
+ * there is room for those of a tile. */
+bool conv2d_wants_planes(const problem *p, const conv2d_kernel *kernel);
+size_t conv2d_plane_floats(const problem *p, size_t out_rows);
+bool conv2d_planes_fit(const problem *p, const conv2d_kernel *kernel);
 /* knobs.c: sets those that are not 0; false, and *b may be half changed, if one does not fit. */
 bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel, const size_t knobs[]);
 /* What a knob stands at, and the largest number that fits: 0 if the kernel does not have it. */

@@ -95,7 +95,7 @@ MUTANTS = [
     ('parts share a workspace (W)', 'src/run_w.c',
      'args->workspace + part * run.b->workspace', 'args->workspace', 'workspace'),
 
-    ('planes have no room behind the last row (D)', 'src/blocking.c',
+    ('planes have no room behind the last row (D)', 'src/blocking_d.c',
      '(rows * p->in_width / CONV2D_OC_BLOCK + 2) | 1', '(rows * p->in_width + CONV2D_OC_BLOCK - 1) / CONV2D_OC_BLOCK',
      'kernels'),
     ('planes begin a row too late (D)', 'src/run_d.c',

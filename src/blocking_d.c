@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Block sizes of family D: channels that a call runs through, bands and planes in the workspace. */
+#include "tiles.h"
+
+/*
+ * D, NCHW: a call of a tile costs some 50 cycles, which many channels share; but the input rows that the next tile will
+ * read again should stay in the L1 (Zen 4, 3x3 @56: 4 channels 79 % of peak, 2: 76, 16: 75; @7: 16 channels 72, 4: 66).
+ */
+static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
+{
+    if (kernel->grouped && !kernel->nhwc) /* they have the same input */
+        return CONV2D_OC_BLOCK;
+    const size_t rows = (kernel->tile_channels - 1) * p->stride_h + p->kernel_height;
+    const size_t floats = rows * p->in_width + kernel->tile_channels * p->out_width;
+    const size_t budget = conv2d_cpu()->l1_bytes * 5 / 8 / sizeof(float);
+    size_t channels = CONV2D_OC_BLOCK; /* the weights of a block's channels are neighbours */
+    while (channels > 1 && channels * floats > budget)
+        channels /= 2;
+    return channels;
+}
+
+/*
+ * NCHW inputs, and pixels that share two sets of the L1, from which a group's vectors would be read again for each of
+ * its channels (Zen 4, groups of 4 channels: 512@28 63 -> 71 % of peak, 1024@14 41 -> 62 %; but 256@56 94 -> 81 %).
+ */
+static bool copies_band(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t pitch = (size_t)p->in.column * p->stride_w * sizeof(float);
+    return p->in.channel != 1 || (kernel->grouped && pitch % 2048 == 0);
+}
+
+/* Pixels that a band of so many output rows and columns reads. */
+static size_t band_inputs(const problem *p, const conv2d_kernel *kernel, size_t rows, size_t columns)
+{
+    const size_t height = min_size((rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
+    const size_t width = min_size((columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w + 1, p->in_width);
+    return copies_band(p, kernel) ? height * width : 0;
+}
+
+/* And has in the workspace. */
+static size_t band_pixels(const problem *p, const conv2d_kernel *kernel, size_t rows, size_t columns)
+{
+    return band_inputs(p, kernel, rows, columns) + (p->out.channel == 1 ? 0 : rows * columns);
+}
+
+bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t floats = conv2d_cpu()->l2_bytes / sizeof(float);
+    return band_inputs(p, kernel, kernel->tile_channels, kernel->tile_columns) <= floats / CONV2D_OC_BLOCK;
+}
+
+/* Cuts bands that take a quarter of the L2 from chunks of so many channels: the fewer there are, the fewer rows are
+ * copied for two of them. */
+static void cut_bands(blocking *b, const problem *p, const conv2d_kernel *kernel, size_t channels)
+{
+    const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float) / channels;
+    const size_t tile_rows = kernel->tile_channels, tile_columns = kernel->tile_columns;
+    size_t columns = divide_up(p->out_width, tile_columns) * tile_columns;
+    while (columns > tile_columns && band_pixels(p, kernel, tile_rows, columns) > budget)
+        columns = divide_up(columns / 2, tile_columns) * tile_columns;
+    const size_t first = band_pixels(p, kernel, tile_rows, columns);
+    const size_t tile = max_size(band_pixels(p, kernel, 2 * tile_rows, columns) - first, 1);
+    const size_t most = (1 + (budget > first ? (budget - first) / tile : 0)) * tile_rows;
+    const size_t bands = divide_up(p->out_height, min_size(most, p->out_height));
+    b->chunk_channels = channels;
+    b->band_columns = columns;
+    b->band_rows = divide_up(divide_up(p->out_height, bands), tile_rows) * tile_rows;
+    b->copy_floats = band_inputs(p, kernel, b->band_rows, columns) * channels;
+    /* The store reads whole blocks of 16 pixels; and the copy begins at a cache line. */
+    b->workspace = (band_pixels(p, kernel, b->band_rows, columns) + 16) * channels + CONV2D_OC_BLOCK;
+}
+
+/* Many channels share what it takes to call a tile, as long as their bands are high.  Pixels are an odd number of lines
+ * apart, so that they use all sets of the L1. */
+static void set_bands(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    enum { MANY = 3 * CONV2D_OC_BLOCK, HIGH = 14 };
+    cut_bands(b, p, kernel, CONV2D_OC_BLOCK);
+    if (p->groups * p->out_channels <= CONV2D_OC_BLOCK)
+        return;
+    blocking more = *b;
+    cut_bands(&more, p, kernel, MANY);
+    if (more.band_columns == b->band_columns && more.band_rows >= min_size(b->band_rows, HIGH))
+        *b = more;
+}
+
+/* An odd number of lines, so that planes use all sets of the L1; whole vectors are written behind the last row. */
+size_t conv2d_plane_floats(const problem *p, size_t out_rows)
+{
+    const size_t rows = min_size((out_rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
+    return ((rows * p->in_width / CONV2D_OC_BLOCK + 2) | 1) * CONV2D_OC_BLOCK;
+}
+
+bool conv2d_wants_planes(const problem *p, const conv2d_kernel *kernel)
+{
+    return kernel->family == CONV2D_FAMILY_D && kernel->grouped && !kernel->nhwc && p->in.column != 1 &&
+           p->in.channel == 1 && p->out_channels == 1;
+}
+
+bool conv2d_planes_fit(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t floats = 4 * conv2d_cpu()->l2_bytes / sizeof(float);
+    return conv2d_plane_floats(p, kernel->tile_channels) <= floats / p->in_channels;
+}
+
+/* Bands whose planes take half the L2. */
+static void set_planes(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t budget = conv2d_cpu()->l2_bytes / 2 / sizeof(float) / p->in_channels, tile = kernel->tile_channels;
+    b->band_rows = tile;
+    while (b->band_rows < p->out_height && conv2d_plane_floats(p, b->band_rows + tile) <= budget)
+        b->band_rows += tile;
+    b->band_columns = p->out_width;
+    b->workspace = conv2d_plane_floats(p, b->band_rows) * p->in_channels + CONV2D_OC_BLOCK;
+}
+
+void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    b->chunk_channels = chunk_channels(p, kernel);
+    if (kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1))
+        set_bands(b, p, kernel);
+    if (conv2d_wants_planes(p, kernel))
+        set_planes(b, p, kernel);
+}
