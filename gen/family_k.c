@@ -60,13 +60,13 @@ static void sum_name(int index, const void *context, char *name, size_t size)
     snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
 }
 
-/* `part`: not all lanes of the last vector of channels. */
-static void emit_sum_stores(writer *w, const spec *s, bool part)
+/* `masked`: of the last vector of channels only the lanes that are wanted. */
+static void emit_sum_stores(writer *w, const spec *s, bool masked)
 {
     const int last = s->tile.channels - 1, lanes = s->isa->lanes;
     for (int p = 0; p < s->tile.columns; p++) {
         for (int v = 0; v < s->tile.channels; v++)
-            if (part && v == last)
+            if (masked && v == last)
                 line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", v * lanes, v, p);
             else
                 line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * lanes, v, p);

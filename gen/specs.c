@@ -169,9 +169,9 @@ bool spec_holds_masks(const spec *s)
     return is_rows(s->family) && !s->isa->mask_registers && s->taps.kernel_width == 3;
 }
 
-/* Of D's rows.  With 32 registers, as many as leave five, some of which the activation takes: to broadcast for each FMA
- * and to load across lines for each tap is more than two loads a cycle (Zen 5: 5x5 1.2-1.33 times as fast, 7x7 1.1).
- * Stride 2 has fewer loads, and shuffles that need the registers (5x5 0.85-1.04). */
+/* Of D's rows; 1 is that of a broadcast.  With 32 registers, as many as leave five, some of which the activation takes:
+ * to broadcast for each FMA and to load across lines for each tap is more than two loads a cycle (Zen 5: 5x5 1.2-1.33
+ * times as fast, 7x7 1.1).  Stride 2 has fewer loads, and shuffles that need the registers (5x5 0.85-1.04). */
 static int held_weights(const spec *s, const budget *b)
 {
     const int taps = s->taps.kernel_width, all = taps * taps;

@@ -203,9 +203,9 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 : 12;
-    /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
     /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48). */
     const double start = p->out.channel == 1 && kernel->stride_w ? 30 : 10;
+    /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
     const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */

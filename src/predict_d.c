@@ -128,8 +128,8 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
         return nhwc_cycles(p, kernel);
     /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
     const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
-    const double before =
-        250.0 / (double)(p->batch * p->groups); /* the first tile (1x5x5 1x3x3 0.62 times K's speed) */
+    /* Before the first tile (1x5x5 1x3x3 0.62 times K's speed). */
+    const double before = 250.0 / (double)(p->batch * p->groups);
     const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;
     return (kernel->kernel_width ? unrolled_cycles(p, kernel) : looped_cycles(p, kernel)) + planes + memory + before +
            10;

@@ -2,7 +2,8 @@
 /*
  * The loops of family D, NCHW: image, chunk of output channels, output rows of a tile, span of columns.  A tile runs
  * through all channels of the chunk at one place, so that what it costs to start it is shared; the chunk is small
- * enough for the L1 to keep the input rows that one tile shares with the next.  run_d_nhwc.c has those of NHWC.
+ * enough for the L1 to keep the input rows that one tile shares with the next.  NHWC pixels of which sums are made
+ * become planes in the workspace first.  run_d_nhwc.c has the loops with lanes along channels.
  */
 #include "run_d.h"
 
@@ -220,14 +221,14 @@ static size_t most_vectors(const conv2d_kernel *kernel, const problem *p)
 }
 
 /* Rows of pixels become rows of planes, so many floats apart. */
-static void fill_planes(const d_run *run, const float *in, tap_range rows, float *planes, size_t plane)
+static void fill_planes(const problem *p, const conv2d_kernel *kernel, const float *in, tap_range rows, float *planes,
+                        size_t plane)
 {
-    const problem *p = run->p;
     const bool follow = p->in.row == (ptrdiff_t)p->in_width * p->in.column; /* then they are one row */
     for (size_t row = rows.begin, count; row < rows.end; row += count) {
         count = follow ? rows.end - rows.begin : 1;
-        run->kernel->transpose(in + (ptrdiff_t)row * p->in.row, p->in.column, count * p->in_width, p->in_channels,
-                               planes, (ptrdiff_t)plane);
+        kernel->transpose(in + (ptrdiff_t)row * p->in.row, p->in.column, count * p->in_width, p->in_channels, planes,
+                          (ptrdiff_t)plane);
         planes += count * p->in_width;
     }
 }
@@ -241,6 +242,8 @@ static void run_planes(d_run *run, float *workspace, size_t band_rows, share uni
     problem band = *whole;
     conv2d_args args = *all;
     float *const planes = workspace + -((uintptr_t)workspace / sizeof *workspace) % CONV2D_OC_BLOCK;
+    run->p = &band;
+    run->args = &args;
     band.in = (pitches){.channel = (ptrdiff_t)plane, .row = (ptrdiff_t)whole->in_width, .column = 1};
     run->tile.in_channel_pitch = run->tile.in_plane_pitch = band.in.channel;
     run->tile.in_row_pitch = band.in.row;
@@ -249,11 +252,8 @@ static void run_planes(d_run *run, float *workspace, size_t band_rows, share uni
         count = min_size(min_size(run->rows.pieces - tile, units.end - unit), most);
         const d_piece rows = conv2d_d_pieces_at(&run->rows, tile, tile + count);
         const tap_range inputs = inputs_of(rows.begin, rows.begin + rows.count - 1, whole->stride_h,
-                                           whole->kernel_height, whole->pad_top, whole->in_height);
-        run->p = whole;
-        fill_planes(run, all->in + (ptrdiff_t)image * whole->in.image, inputs, planes, plane);
-        run->p = &band;
-        run->args = &args;
+                                           rows_for_one(whole), whole->pad_top, whole->in_height);
+        fill_planes(whole, run->kernel, all->in + (ptrdiff_t)image * whole->in.image, inputs, planes, plane);
         args.in = planes - (ptrdiff_t)inputs.begin * band.in.row;
         run_rows(run, &(d_chunk){.image = image, .count = 1}, tile, tile + count);
     }

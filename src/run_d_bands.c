@@ -56,10 +56,9 @@ static void copy_rows(const d_nhwc_run *run, const float *from, tap_range rows, 
 static void set_input(d_nhwc_run *run, const d_band *band, float *copy, pitches *from)
 {
     const problem *p = run->p;
-    const size_t row_span = (p->kernel_height - 1) * p->dilation_h + 1;
     const size_t column_span = (p->kernel_width - 1) * p->dilation_w + 1;
-    const tap_range rows = inputs_of(band->rows.begin, band->rows.begin + band->rows.count - 1, p->stride_h, row_span,
-                                     p->pad_top, p->in_height);
+    const tap_range rows = inputs_of(band->rows.begin, band->rows.begin + band->rows.count - 1, p->stride_h,
+                                     rows_for_one(p), p->pad_top, p->in_height);
     const tap_range columns = inputs_of(band->columns.begin, band->columns.begin + band->columns.count - 1, p->stride_w,
                                         column_span, p->pad_left, p->in_width);
     const float *in = run->args->in + (ptrdiff_t)band->image * p->in.image +

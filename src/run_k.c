@@ -3,15 +3,13 @@
  * The loops of family K: image, group, chunk of column tiles whose input stays in L2, output channels, strip of
  * column tiles, block of input channels, column tile.  Tiles read the input in place: taps outside it are skipped, so
  * nothing needs to be padded or copied.  A strip's sums stay in a buffer in L1 until its neighbouring output columns
- * (over rows, where rows follow each other) are stored in whole vectors; whole vectors of NHWC channels to which
- * nothing more is to be done than clamp them go to the output at once.
+ * (over rows, where rows follow each other) are stored in whole vectors; whole vectors of NHWC channels, and parts of
+ * them where tiles have masks, to which nothing more is to be done than clamp them go to the output at once.
  */
 #include <stdint.h>
 #include <string.h>
 
 #include "run_k.h"
-
-enum { LINE_FLOATS = 16 };
 
 /*
  * What a tile fetches for the next ones, at most a line with each channel from `begin` on.  Of an input that stays in
@@ -126,9 +124,8 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t first = divide(begin, run->per_row).quotient, last = divide(end - 1, run->per_row).quotient;
-    const size_t row_span = (p->kernel_height - 1) * p->dilation_h + 1;
     const size_t column_span = (p->kernel_width - 1) * p->dilation_w + 1;
-    const tap_range rows = inputs_of(first, last, p->stride_h, row_span, p->pad_top, p->in_height);
+    const tap_range rows = inputs_of(first, last, p->stride_h, rows_for_one(p), p->pad_top, p->in_height);
     /* Not all of the input's columns: with a stride the last ones may not be read, and have no room. */
     const bool one_row = first == last;
     const size_t first_out = one_row ? first_column(run, begin % run->per_row) : 0;

@@ -26,7 +26,7 @@ typedef struct k_run {
     conv2d_store_fn *store_strip;
     struct k_strip *strip;     /* the latest one */
     float *buffer;             /* BUFFER_FLOATS */
-    bool repeats;              /* tiles of a row run in one call, because all of them lie inside the input */
+    bool repeats;              /* has tiles that run in one call where they follow each other inside the input */
     bool looks_ahead;          /* has tiles that fetch what the next ones need: not those of a single column */
     bool input_stays;          /* in the L2, from one tile of output channels to the next */
     bool direct;               /* whole vectors of channels go straight to the output */

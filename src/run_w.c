@@ -8,8 +8,6 @@
 
 #include "run_w.h"
 
-enum { LINE_FLOATS = 16 };
-
 /* One output row, for one chunk of output channels. */
 typedef struct w_row {
     size_t image, group, chunk, row;
@@ -254,7 +252,7 @@ static void run_units(w_run *run, share units)
 }
 
 /*
- * Then a 1x1 waits for its input (Zen 5: 64x304x304 32x1x1 1.5, 56x270x480 12x1x1 3.6 times as fast if it is fetched);
+ * Then a 1x1 waits for its input (Zen 5: 64x304x304 32x1x1 1.5, 56x270x480 12x1x1 2.8 times as fast if it is fetched);
  * what an L3 of a few MiB for each core holds comes soon enough, and the prefetches cost 2-8 % (96x112x112 16x1x1).
  * With fewer output channels loads alone ask for enough (64x388x388 2x1x1 0.86).
  */

@@ -5,6 +5,9 @@
 
 #include "plan.h"
 
+/* Of a cache line, which a prefetch asks for. */
+enum { LINE_FLOATS = 16 };
+
 /* Edge tiles need a mask register for each vector. */
 enum { MAX_EDGE_VECTORS = 6 };
 
