@@ -83,9 +83,22 @@ static void emit_row_residuals(writer *w, const isa_row *isa)
     block_end(w);
 }
 
+static void emit_whole_rows(writer *w, const isa_row *isa, const char *pitch)
+{
+    for (int i = 0; i < isa->lanes; i++) {
+        line(w, "%s_storeu_ps(out, x%d);", isa->prefix, i);
+        if (i + 1 < isa->lanes)
+            line(w, "out += %s;", pitch);
+    }
+}
+
 static void emit_row_stores(writer *w, const isa_row *isa)
 {
     const int n = isa->lanes;
+    block_begin(w, "if (rows >= %d && columns >= %d)", n, n);
+    emit_whole_rows(w, isa, "out_pitch");
+    line(w, "continue;");
+    block_end(w);
     for (int i = 0; i < n; i++) {
         if (i)
             block_begin(w, "if (rows > %d)", i);
@@ -96,7 +109,7 @@ static void emit_row_stores(writer *w, const isa_row *isa)
         } else {
             line(w, "store_first(out, x%d, mask);", i);
         }
-        line(w, "out += store->out_pitch;");
+        line(w, "out += out_pitch;");
         block_end(w);
     }
 }
@@ -136,12 +149,13 @@ static void emit_nchw_store(writer *w, const isa_row *isa)
     store_name(isa, "nchw", name, sizeof name);
     line(w, "/* %d x %d floats at a time. */", isa->lanes, isa->lanes);
     block_begin(w, "TARGET void %s(const conv2d_tile_store *store)", name);
+    line(w, "const ptrdiff_t tile_pitch = store->tile_pitch, out_pitch = store->out_pitch;");
     block_begin(w, "for (size_t channel = 0; channel < store->channels; channel += %d)", isa->lanes);
     block_begin(w, "for (size_t column = 0; column < store->columns; column += %d)", isa->lanes);
-    line(w, "const float *tile = store->tile + (ptrdiff_t)column * store->tile_pitch + channel;");
-    line(w, "float *out = store->out + (ptrdiff_t)channel * store->out_pitch + column;");
+    line(w, "const float *tile = store->tile + (ptrdiff_t)column * tile_pitch + channel;");
+    line(w, "float *out = store->out + (ptrdiff_t)channel * out_pitch + column;");
     for (int i = 0; i < isa->lanes; i++)
-        line(w, "const %s a%d = %s_loadu_ps(tile + %d * store->tile_pitch);", isa->vector, i, isa->prefix, i);
+        line(w, "const %s a%d = %s_loadu_ps(tile + %d * tile_pitch);", isa->vector, i, isa->prefix, i);
     emit_lane_transposes(w, isa);
     if (isa->lanes == 16)
         emit_exchange_avx512(w);
@@ -167,14 +181,24 @@ void transpose_name(const isa_row *isa, char *name, size_t size)
 static void emit_transpose_loads(writer *w, const isa_row *isa)
 {
     const int n = isa->lanes;
+    for (int i = 0; i < n; i++)
+        line(w, "%s a%d;", isa->vector, i);
+    block_begin(w, "if (rows - row >= %d && count >= %d)", n, n);
+    for (int i = 0; i < n; i++)
+        line(w, "a%d = %s_loadu_ps(block + %d * from_pitch);", i, isa->prefix, i);
+    block_else(w);
+    emit_mask(w, isa, "count");
+    if (!isa->mask_registers)
+        line(w, "const __m256i lanes = lanes_of(mask);");
     for (int i = 0; i < n; i++) {
         if (isa->mask_registers)
-            line(w, "const __m512 a%d = _mm512_maskz_loadu_ps((__mmask16)mask, block);", i);
+            line(w, "a%d = _mm512_maskz_loadu_ps((__mmask16)mask, block);", i);
         else
-            line(w, "const __m256 a%d = _mm256_maskload_ps(block, lanes);", i);
+            line(w, "a%d = _mm256_maskload_ps(block, lanes);", i);
         if (i + 1 < n)
             line(w, "block += rows - row > %d ? from_pitch : 0;", i + 1);
     }
+    block_end(w);
 }
 
 static void emit_transpose(writer *w, const isa_row *isa)
@@ -189,16 +213,17 @@ static void emit_transpose(writer *w, const isa_row *isa)
     line(w, "const float *block = from + (ptrdiff_t)row * from_pitch + column;");
     line(w, "float *out = to + (ptrdiff_t)column * to_pitch + row;");
     line(w, "const size_t count = columns - column;");
-    emit_mask(w, isa, "count");
-    if (!isa->mask_registers)
-        line(w, "const __m256i lanes = lanes_of(mask);");
     emit_transpose_loads(w, isa);
     emit_lane_transposes(w, isa);
     if (n == 16)
         emit_exchange_avx512(w);
     else
         emit_exchange_avx2(w);
-    for (int i = 0; i < n; i++) {
+    block_begin(w, "if (count >= %d)", n);
+    emit_whole_rows(w, isa, "to_pitch");
+    line(w, "continue;");
+    block_end(w);
+    for (int i = 0; i + 1 < n; i++) {
         block_begin(w, "if (count > %d)", i);
         line(w, "%s_storeu_ps(out, x%d);", isa->prefix, i);
         line(w, "out += to_pitch;");
