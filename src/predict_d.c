@@ -52,11 +52,11 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const size_t channels = p->groups * p->out_channels;
     const double part = (double)divide_up(channels, kernel->lanes) / (double)p->groups * (double)p->in_channels;
     const bool wide = kernel->lanes == 16;
-    const double slow = wide ? 1.1 : 1.6, looped = kernel->kernel_width ? 1 : wide ? 1.4 : 1.2;
+    const double slow = wide ? 1.1 : 1.6, looped = kernel->kernel_width ? 1 : wide ? 1.4 : 1.45;
     const double strided = p->stride_w == 1 ? 1 : 1.2;
     const d_spread columns = d_spread_columns(kernel, p);
     return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * strided *
-               uneven(&columns, p->out_width, kernel->tile_columns, 6) +
+               uneven(&columns, p->out_width, kernel->tile_columns, wide ? 6 : 2) +
            transpose_cycles(p, kernel) + 1 + 500.0 / (double)(p->batch * p->groups); /* before the first tile */
 }
 
