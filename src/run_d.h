@@ -117,6 +117,7 @@ typedef struct d_nhwc_run {
     int32_t lane_from[CONV2D_OC_BLOCK];
     ptrdiff_t pixel; /* between pixels in the workspace */
     bool copies;     /* bands: the input is read from the workspace */
+    bool fetches;    /* the input of the next row of tiles */
     bool whole;      /* what tiles read and write has room for whole vectors of channels */
     const float *weights;
     conv2d_tile tile;

@@ -5,6 +5,9 @@
  */
 #include "run_d.h"
 
+/* That are run in one call if these fetch what the next row of tiles reads. */
+enum { FETCHING_TILES = 4 };
+
 /*
  * Loads wait for an earlier store whose address has the same low 12 bits (Zen 4).  With pixels a multiple of 4096 bytes
  * apart all stores of a tile are like that for its next vectors of channels if the output lies just behind the input in
@@ -89,6 +92,27 @@ void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, s
                               follow ? columns.count * run->channels : run->channels, p->out.column);
 }
 
+/* What the tiles below these columns read first: prefetchers stop at a page, which has but a few pixels of a row. */
+static void fetch_below(const d_nhwc_run *run, d_piece rows, d_piece columns)
+{
+    const problem *p = run->p;
+    const size_t channels = p->groups * p->in_channels, next = rows.begin + rows.count;
+    if (next == p->out_height)
+        return;
+    const tap_range read = inputs_of(rows.begin, next - 1, p->stride_h, rows_for_one(p), p->pad_top, p->in_height);
+    const tap_range below = inputs_of(next, min_size(next + rows.count, p->out_height) - 1, p->stride_h,
+                                      rows_for_one(p), p->pad_top, p->in_height);
+    const tap_range across =
+        inputs_of(columns.begin, columns.begin + columns.count - 1, p->stride_w, p->stride_w, p->pad_left, p->in_width);
+    for (size_t y = max_size(read.end, below.begin); y < below.end; y++)
+        for (size_t x = across.begin; x < across.end; x++) {
+            const float *pixel = run->in + (ptrdiff_t)y * run->from.row + (ptrdiff_t)x * run->from.column;
+            for (size_t channel = 0; channel < channels; channel += LINE_FLOATS)
+                __builtin_prefetch(pixel + channel, 0, 3);
+            __asm__ volatile("" : : "r"(pixel)); /* gcc 12 leaves out calls that do nothing but prefetch */
+        }
+}
+
 void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
 {
     const problem *p = run->p;
@@ -114,11 +138,14 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
         run->tile.backwards = stores_meet_loads(run, run->tile.in, run->tile.out);
         run->tile.columns = d_inside(run->tile.column, p->in_width);
         run->tile.vectors = 1;
-        for (size_t next = i + 1; inside && next < end && next < run->columns.full; next++) {
+        const size_t most = run->fetches ? min_size(end, i + FETCHING_TILES) : end;
+        for (size_t next = i + 1; inside && next < most && next < run->columns.full; next++) {
             if (!looped && !inner(run, d_piece_at(&run->columns, next)))
                 break;
             run->tile.vectors++;
         }
+        if (run->fetches)
+            fetch_below(run, rows, conv2d_d_pieces_at(&run->columns, i, i + run->tile.vectors));
         run_place(run,
                   row->variant[inside ? CONV2D_INTERIOR
                                : fits ? CONV2D_BOTH
@@ -166,11 +193,23 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
     run->tile.out_column_pitch = to->column;
 }
 
+/*
+ * Tensors of half an L3 or more come from memory, for which tiles wait (Zen 5: 128x224x224 3x3 AVX2 1.4-1.8, AVX-512 1.2;
+ * 48x320x320 s2 1.6 and 1.2 times as fast if fetched); from the L3 they come soon enough, and prefetches cost AVX-512
+ * 10-15 % (16x320x320).
+ */
+static bool comes_from_memory(const problem *p)
+{
+    const size_t in = p->in_channels * p->in_height * p->in_width, out = p->out_channels * p->out_height * p->out_width;
+    return (in + out) * p->groups * p->batch > conv2d_cpu()->l2_bytes / sizeof(float) * 16;
+}
+
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     d_nhwc_run run = conv2d_d_nhwc_begin(plan, args);
     conv2d_d_nhwc_set_pitches(&run, &p->in, &p->out);
+    run.fetches = comes_from_memory(p);
     run.channels = p->groups * p->out_channels;
     run.weights = packed_weights(p, args->packed, 0, 0);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);
