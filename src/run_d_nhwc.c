@@ -194,9 +194,9 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
 }
 
 /*
- * Tensors of half an L3 or more come from memory, for which tiles wait (Zen 5: 128x224x224 3x3 AVX2 1.4-1.8, AVX-512 1.2;
- * 48x320x320 s2 1.6 and 1.2 times as fast if fetched); from the L3 they come soon enough, and prefetches cost AVX-512
- * 10-15 % (16x320x320).
+ * Tensors of half an L3 or more come from memory, for which tiles wait (Zen 5: 128x224x224 3x3 AVX2 1.4-1.8, AVX-512
+ * 1.2; 48x320x320 s2 1.6 and 1.2 times as fast if fetched); from the L3 they come soon enough, and prefetches cost
+ * AVX-512 10-15 % (16x320x320).
  */
 static bool comes_from_memory(const problem *p)
 {

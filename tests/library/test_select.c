@@ -78,7 +78,8 @@ static const choice choices[] = {
     {"1632x12x12 5x5 p2 g1632", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
     {"64x24x160 3x3 s2x1 p1 g64", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_d4x1"},
     /* 7 columns are cut into 4, 2 and 1, or not at all. */
-    {"672x14x14 5x5 s2 p2 g672", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
+    {"672x14x14 5x5 s2 p2 g672", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s2__avx2_d2x4"},
+    {"768x7x7 7x7 p3 g768", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
     /* Two channels a group. */
     {"64x64x64 64x3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"64x64x64 64x3x3 p1 g16", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
