@@ -9,12 +9,12 @@
 /* 16 x 16 or 8 x 8 floats at a time. */
 static double transpose_in_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    return (kernel->lanes == 16 ? 0.35 : 0.7) * (double)(p->in_channels * p->in_height) * (double)p->in_width;
+    return (kernel->lanes == 16 ? 0.35 : 0.56) * (double)(p->in_channels * p->in_height) * (double)p->in_width;
 }
 
 static double transpose_out_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    return (kernel->lanes == 16 ? 0.35 : 0.7) * (double)(p->out_channels * p->out_height) * (double)p->out_width;
+    return (kernel->lanes == 16 ? 0.35 : 0.56) * (double)(p->out_channels * p->out_height) * (double)p->out_width;
 }
 
 /* Of a group whose tensors are NCHW, with lanes along channels.  Lines evict each other where channels share a set. */
@@ -56,7 +56,7 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const double strided = p->stride_w == 1 ? 1 : 1.2;
     const d_spread columns = d_spread_columns(kernel, p);
     return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * strided *
-               uneven(&columns, p->out_width, kernel->tile_columns, wide ? 6 : 2) +
+               uneven(&columns, p->out_width, kernel->tile_columns, wide ? 3 : 2) +
            transpose_cycles(p, kernel) + 1 + 500.0 / (double)(p->batch * p->groups); /* before the first tile */
 }
 
