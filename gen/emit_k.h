@@ -8,6 +8,13 @@
 /* Any stride, inside the input: tiles that follow each other along a row are run in one call. */
 bool k_repeats(const spec *s);
 
+/* The FMAs of one output column with the tap; what comes between one column and the next; and all columns. */
+void emit_k_pixel(writer *w, const spec *s, int tap, int pixel);
+void emit_k_step(writer *w, const spec *s, int pixel);
+void emit_k_pixels(writer *w, const spec *s);
+/* family_k_edge.c: those columns whose tap lies inside the input. */
+void emit_k_edge_pixels(writer *w, const spec *s);
+
 /* family_k_ahead.c: whether a tile takes too few cycles to do anything else meanwhile; whether it fetches what the next
  * tiles need, and their outputs too; before the loop over channels, and in it. */
 bool k_is_short(const spec *s);

@@ -113,7 +113,7 @@ static void emit_weights(writer *w, const spec *s, int tap)
  * With any stride a pointer visits the columns, and moves on every four of them: so many can x86 address from one base.
  * It is opaque, or clang 14 loads many columns ahead and spills (2x14: 28 times a tap).
  */
-static void emit_step(writer *w, const spec *s, int pixel)
+void emit_k_step(writer *w, const spec *s, int pixel)
 {
     if (s->taps.stride)
         return;
@@ -125,7 +125,7 @@ static void emit_step(writer *w, const spec *s, int pixel)
     }
 }
 
-static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
+void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
 {
     static const char *const offsets[] = {"0", "pixel_pitch", "2 * pixel_pitch", "pixel_pitch3"};
     char address[48];
@@ -142,39 +142,12 @@ static void emit_pixel(writer *w, const spec *s, int tap, int pixel)
     block_end(w);
 }
 
-static void emit_pixels(writer *w, const spec *s, int first, int last)
+void emit_k_pixels(writer *w, const spec *s)
 {
-    for (int p = 0; p <= last; p++) {
-        emit_step(w, s, p);
-        if (p >= first)
-            emit_pixel(w, s, 0, p);
+    for (int p = 0; p < s->tile.columns; p++) {
+        emit_k_step(w, s, p);
+        emit_k_pixel(w, s, 0, p);
     }
-}
-
-/*
- * Which columns have the tap?  Nearly always all of them, or all but the first, or all but the last: each has its
- * straight code.  Dilated ones have often none.  Otherwise every column is asked.
- */
-static void emit_edge_pixels(writer *w, const spec *s)
-{
-    const int last = s->tile.columns - 1;
-    block_begin(w, "if (column >= 0 && column + last_column < in_width)");
-    emit_pixels(w, s, 0, last);
-    if (last > 0) {
-        block_else_if(w, "column + column_step >= 0 && column + last_column < in_width");
-        emit_pixels(w, s, 1, last);
-        block_else_if(w, "column >= 0 && column + last_column - column_step < in_width");
-        emit_pixels(w, s, 0, last - 1);
-    }
-    block_else_if(w, "column + last_column >= 0 && column < in_width");
-    for (int p = 0; p <= last; p++) {
-        emit_step(w, s, p);
-        block_begin(w, "if ((size_t)(column + %d * column_step) < (size_t)in_width)", p);
-        emit_pixel(w, s, 0, p);
-        block_end(w);
-    }
-    block_end(w);
-    line(w, "column += tile->column_tap_step;");
 }
 
 /* Whether a border tile leaves the tap of an output column out: it falls on the column of padding. */
@@ -199,9 +172,9 @@ static void emit_unrolled_taps(writer *w, const spec *s)
         scope_begin(w);
         emit_weights(w, s, tap);
         for (int p = 0; p <= last; p++) {
-            emit_step(w, s, p);
+            emit_k_step(w, s, p);
             if (!on_padding(s, tap, p))
-                emit_pixel(w, s, tap, p);
+                emit_k_pixel(w, s, tap, p);
         }
         for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
             line(w, "USE(weight%d);", v);
@@ -219,9 +192,9 @@ static void emit_looped_taps(writer *w, const spec *s)
     line(w, "OPAQUE(taps);");
     emit_weights(w, s, 0);
     if (s->border == EDGE)
-        emit_edge_pixels(w, s);
+        emit_k_edge_pixels(w, s);
     else
-        emit_pixels(w, s, 0, s->tile.columns - 1);
+        emit_k_pixels(w, s);
     line(w, "taps += tap_pitch;");
     line(w, "weights += 16;");
     block_end_with(w, " while (--kernel_column != 0);");
@@ -242,7 +215,7 @@ static void emit_short_channels(writer *w, const spec *s)
     line(w, "const float *taps = in;");
     line(w, "OPAQUE(taps);");
     emit_weights(w, s, 0);
-    emit_pixels(w, s, 0, s->tile.columns - 1);
+    emit_k_pixels(w, s);
     line(w, "in += in_channel_pitch;");
     line(w, "weights += weights_step;");
     block_end(w);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* Family K, looped taps at a border of the input: which columns of a tile have the tap? */
+#include "emit_k.h"
+
+/* With any stride: `pixels` for the column to begin with. */
+static void emit_start_at(writer *w, const spec *s, const char *column)
+{
+    if (!s->taps.stride)
+        line(w, "const float *pixels = taps + (ptrdiff_t)(%s / 4 * 4) * pixel_pitch;", column);
+}
+
+static void emit_label(writer *w, int pixel, bool entered)
+{
+    if (entered)
+        line(w, "__attribute__((fallthrough));");
+    w->depth--;
+    line(w, "case %d:;", pixel);
+    w->depth++;
+}
+
+/* The first columns lie before the input: the switch leaves them out. */
+static void emit_last_pixels(writer *w, const spec *s)
+{
+    const int last = s->tile.columns - 1;
+    line(w, "const size_t outside = -(size_t)column, step = (size_t)column_step;");
+    line(w, "const size_t first = step == 1 ? outside : (outside + step - 1) / step;");
+    emit_start_at(w, s, "first");
+    block_begin(w, "switch (first)");
+    for (int p = 1; p <= last; p++) {
+        if (p > 1)
+            emit_k_step(w, s, p);
+        emit_label(w, p, p > 1);
+        emit_k_pixel(w, s, 0, p);
+    }
+    block_end(w);
+}
+
+/* The last columns lie behind the input: from the last one inside down to the first. */
+static void emit_first_pixels(writer *w, const spec *s)
+{
+    const int last = s->tile.columns - 1;
+    line(w, "const size_t room = (size_t)(in_width - 1 - column), step = (size_t)column_step;");
+    line(w, "const size_t end = step == 1 ? room : room / step;");
+    emit_start_at(w, s, "end");
+    block_begin(w, "switch (end)");
+    for (int p = last - 1; p >= 0; p--) {
+        if (p % 4 == 3 && p + 1 < last && !s->taps.stride) {
+            line(w, "pixels -= 4 * pixel_pitch;");
+            line(w, "OPAQUE(pixels);");
+        }
+        emit_label(w, p, p + 1 < last);
+        emit_k_pixel(w, s, 0, p);
+    }
+    block_end(w);
+}
+
+static void emit_asked_pixels(writer *w, const spec *s)
+{
+    for (int p = 0; p < s->tile.columns; p++) {
+        emit_k_step(w, s, p);
+        block_begin(w, "if ((size_t)(column + %d * column_step) < (size_t)in_width)", p);
+        emit_k_pixel(w, s, 0, p);
+        block_end(w);
+    }
+}
+
+/* The columns from `first` to `last`. */
+static void emit_some_pixels(writer *w, const spec *s, int first, int last)
+{
+    for (int p = 0; p <= last; p++) {
+        emit_k_step(w, s, p);
+        if (p >= first)
+            emit_k_pixel(w, s, 0, p);
+    }
+}
+
+/* Most often all columns but the first or but the last have it; dilated ones have often none. */
+static void emit_few_columns(writer *w, const spec *s)
+{
+    const int last = s->tile.columns - 1;
+    block_else_if(w, "column + column_step >= 0 && column + last_column < in_width");
+    emit_some_pixels(w, s, 1, last);
+    block_else_if(w, "column >= 0 && column + last_column - column_step < in_width");
+    emit_some_pixels(w, s, 0, last - 1);
+    block_else_if(w, "column + last_column >= 0 && column < in_width");
+    emit_asked_pixels(w, s);
+}
+
+/* A branch for each of many columns is often not foreseen: all that lie inside are entered by one jump.  Columns lie
+ * outside at one end only: src/blocking.c makes no such tiles where the input is narrower. */
+static void emit_many_columns(writer *w, const spec *s)
+{
+    block_else_if(w, "column < 0");
+    block_begin(w, "if (column + last_column >= 0)");
+    emit_last_pixels(w, s);
+    block_end(w);
+    block_else_if(w, "column < in_width");
+    emit_first_pixels(w, s);
+}
+
+/* Jumps pay from 7 columns on (Zen 5, AVX-512: 16x20x20 3x3 p5 1.5, 192x13x13 128x5x5 NHWC 1.1 times as fast; AVX2's
+ * 2x6 0.94-1.02). */
+void emit_k_edge_pixels(writer *w, const spec *s)
+{
+    block_begin(w, "if (column >= 0 && column + last_column < in_width)");
+    emit_k_pixels(w, s);
+    if (s->tile.columns > 6)
+        emit_many_columns(w, s);
+    else if (s->tile.columns > 1)
+        emit_few_columns(w, s);
+    block_end(w);
+    line(w, "column += tile->column_tap_step;");
+}
