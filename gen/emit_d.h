@@ -52,6 +52,12 @@ static inline bool is_grouped(const spec *s)
     return families[s->family].grouped;
 }
 
+/* NHWC: which pointer has the weights of an input row, which serves rows from `first` on, for one of these. */
+static inline const char *d_weights(int first, int out_row)
+{
+    return out_row > first ? "below" : "taps";
+}
+
 /* NCHW: several input channels. */
 static inline bool is_sum(const spec *s)
 {

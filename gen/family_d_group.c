@@ -59,8 +59,8 @@ void emit_d_group_row(writer *w, const spec *s, int first, int last, int input_c
     const int half = s->taps.kernel_width / 2;
     for (int out_row = first; out_row <= last; out_row++)
         for (int tap = 0; tap < s->taps.kernel_width; tap++) {
-            line(w, "%s weight%d_%d = %s_loadu_ps(taps + %d);", s->isa->vector, out_row, tap, s->isa->prefix,
-                 (tap - (out_row - first) * s->taps.stride * s->taps.kernel_width) * 16);
+            line(w, "%s weight%d_%d = %s_loadu_ps(%s + %d);", s->isa->vector, out_row, tap, s->isa->prefix,
+                 d_weights(first, out_row), tap * 16);
             line(w, "PIN(weight%d_%d);", out_row, tap);
         }
     line(w, "const float *column = row;");

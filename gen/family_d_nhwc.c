@@ -86,9 +86,8 @@ static void emit_tap(writer *w, const spec *s, int first, int last, int tap)
 {
     scope_begin(w);
     for (int out_row = first; out_row <= last; out_row++) {
-        const int kernel_rows_back = (out_row - first) * s->taps.stride;
-        line(w, "%s weight%d = %s_loadu_ps(taps + %d);", s->isa->vector, out_row, s->isa->prefix,
-             (tap - kernel_rows_back * s->taps.kernel_width) * 16);
+        line(w, "%s weight%d = %s_loadu_ps(%s + %d);", s->isa->vector, out_row, s->isa->prefix,
+             d_weights(first, out_row), tap * 16);
         line(w, "PIN(weight%d);", out_row);
     }
     if (!holds_row(s))
@@ -117,6 +116,8 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
 {
     scope_begin(w);
     line(w, "const float *row = in + in_row%d, *taps = weights + kernel_row%d;", index, index);
+    if (first < last)
+        line(w, "const float *below = taps - weights_back;");
     block_begin(w, "for (uint32_t n = rows%d; n != 0; n--)", index);
     if (is_grouped(s))
         emit_d_group_row(w, s, first, last, input_columns(s));
@@ -128,6 +129,8 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
         line(w, "OPAQUE(row);");
     line(w, "row += in_row_pitch;");
     line(w, "taps += %d;", s->taps.kernel_width * 16);
+    if (first < last)
+        line(w, "below += %d;", s->taps.kernel_width * 16);
     block_end(w);
     block_end(w);
 }
@@ -157,13 +160,15 @@ void emit_d_nhwc_tile(writer *w, const spec *s)
     line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch, column_pitch = tile->tap_pitch;");
     if (s->tile.columns > 1)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
-    if (s->tile.channels > 1)
+    if (s->tile.channels > 1) {
+        line(w, "const ptrdiff_t weights_back = tile->weights_back;");
         line(w, "const ptrdiff_t next_row = tile->out_row_pitch - %d * tile->out_column_pitch;", s->tile.columns - 1);
+    }
     for (int i = 0; i < (s->tile.channels == 2 ? 3 : 1); i++) {
         line(w, "const uint32_t rows%d = tile->row_count[%d];", i, i);
         line(w, "const ptrdiff_t in_row%d = tile->row_begin[%d] * in_row_pitch;", i, i);
-        line(w, "const ptrdiff_t kernel_row%d = (tile->row_begin[%d] - %d) * %d;", i, i, i == 2 ? s->taps.stride : 0,
-             s->taps.kernel_width * 16);
+        line(w, "const ptrdiff_t kernel_row%d = tile->row_begin[%d] * %d%s;", i, i, s->taps.kernel_width * 16,
+             i == 2 ? " - weights_back" : "");
     }
     line(w, "const float *place = tile->in;");
     line(w, "float *to = tile->out;");

@@ -60,16 +60,25 @@ static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_
     return (first < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0) | (half ? CONV2D_HALF : 0);
 }
 
-/* Unrolled tiles of several output rows are made for equal strides; one row does not care.  Some tiles are there for
- * rows of one vector only. */
+/* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for equal
+ * strides; AVX2's of NHWC lose where no input row serves two outputs in full (Zen 5: 3x3 s2x1 0.9, s1x2 1.4). */
+static inline bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t rows)
+{
+    const bool equal = p->stride_h == p->stride_w;
+    if (kernel->nhwc)
+        return equal || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
+    return equal && (!kernel->kernel_width || d_rows_stay(p, rows));
+}
+
+/* Some tiles are there for rows of one vector only. */
 static inline d_spread d_spread_rows(const conv2d_kernel *kernel, const problem *p)
 {
     const bool unrolled = !kernel->nhwc && kernel->kernel_width;
     const int variant = unrolled && p->out_width <= kernel->lanes ? d_variant(kernel, p, 0) : CONV2D_INTERIOR;
     bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
     for (size_t n = 1; n <= CONV2D_MAX_TILE_CHANNELS; n++)
-        has[n] = has_tile(kernel, n, 1) && tile_of(kernel, n, 1)->variant[variant] &&
-                 (n == 1 || (p->stride_h == p->stride_w && (!unrolled || d_rows_stay(p, n))));
+        has[n] =
+            has_tile(kernel, n, 1) && tile_of(kernel, n, 1)->variant[variant] && (n == 1 || d_rows_pay(kernel, p, n));
     return d_spread_over(has, p->out_height);
 }
 

@@ -183,6 +183,7 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
     run->tile.in_channels = p->in_channels;
     run->tile.weights_channel = (ptrdiff_t)(p->kernel_height * p->kernel_width * CONV2D_OC_BLOCK);
     run->tile.weights_skip = (ptrdiff_t)packed_block_size(p);
+    run->tile.weights_back = (ptrdiff_t)(p->stride_h * p->kernel_width * CONV2D_OC_BLOCK);
     run->tile.in_row_pitch = from->row * (ptrdiff_t)p->dilation_h;
     run->tile.tap_pitch = from->column * (ptrdiff_t)p->dilation_w;
     run->tile.pixel_pitch = from->column * (ptrdiff_t)p->stride_w;

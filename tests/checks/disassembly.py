@@ -83,17 +83,25 @@ class Function:
                 indirect.append(index)
             if not last.opcode.startswith(('jmp',) + ENDINGS) and index + 1 < len(self.blocks):
                 successors[index].add(index + 1)
-        # Blocks that nothing else enters, padding aside, are what a jump table leads to.
-        orphans = set(range(1, len(self.blocks))).difference(*successors)
-        for index in indirect:
-            successors[index].update(block for block in orphans if not is_padding(self.blocks[block]))
-            if not successors[index]:
-                self.indirect_exits.add(self.blocks[index][-1].address)
+        self._connect_tables(successors, indirect)
         predecessors = [set() for _ in self.blocks]
         for index, following in enumerate(successors):
             for block in following:
                 predecessors[block].add(index)
         return successors, predecessors
+
+    def _connect_tables(self, successors, indirect):
+        """What the jumps of `switch` lead to: the code behind them, and further blocks that nothing else enters, which
+        compilers put before the next such jump."""
+        tables = [index for index in indirect if reads_table(self.blocks[index])]
+        orphans = set(range(1, len(self.blocks))).difference(*successors)
+        for index in tables:
+            if index + 1 < len(self.blocks):
+                successors[index].add(index + 1)
+        for block in orphans:
+            if tables and not is_padding(self.blocks[block]):
+                successors[max((index for index in tables if index < block), default=tables[0])].add(block)
+        self.indirect_exits.update(self.blocks[index][-1].address for index in indirect if index not in tables)
 
     def loops(self):
         """The natural loops, one per header.  Compilers make reducible code, where a back edge is any edge to a block
@@ -147,6 +155,11 @@ class Function:
 
 def is_padding(block):
     return all(instruction.opcode.startswith(('nop', 'xchg', 'int3')) for instruction in block)
+
+
+def reads_table(block):
+    """Whether a block ends in a jump to what it read of a table of distances."""
+    return any(instruction.opcode == 'movslq' and ',4)' in instruction.operands[0] for instruction in block)
 
 
 def memory_operand(instruction):

@@ -154,6 +154,8 @@ MUTANTS = [
      'end <= p->in_width + p->pad_left;', 'end <= p->in_width + p->pad_left + 1;', 'variants random'),
     ('the rows of the second output begin early (D, NHWC)', 'src/run_d_nhwc.c',
      'max_size(next, p->kernel_height)}', 'next}', 'random variants'),
+    ('the second output of a tile has the weights of its columns\' stride (D, NHWC)', 'src/run_d_nhwc.c',
+     'weights_back = (ptrdiff_t)(p->stride_h *', 'weights_back = (ptrdiff_t)(p->stride_w *', 'random variants'),
 
     # Generated tiles.
     ('stores take a whole vector for one column less', 'gen/store.c',
