@@ -6,7 +6,7 @@ TARGET void conv2d_f32_nhwc_kw3_s2__avx2_g1x2(const conv2d_tile *tile) {
     const ptrdiff_t out_column_pitch = tile->out_column_pitch;
     const uint32_t rows0 = tile->row_count[0];
     const ptrdiff_t in_row0 = tile->row_begin[0] * in_row_pitch;
-    const ptrdiff_t kernel_row0 = (tile->row_begin[0] - 0) * 48;
+    const ptrdiff_t kernel_row0 = tile->row_begin[0] * 48;
     const float *place = tile->in;
     float *to = tile->out;
     for (size_t vector = tile->vectors; vector != 0; vector--) {
