@@ -41,4 +41,16 @@ void activate_name(const isa_row *isa, char *name, size_t size);
 /* Declarations of every tile, the tile rows, and the dispatch rows. */
 void emit_table(writer *w);
 
+/* edge_columns.c: how a family makes the place of a tile's column `column` known at first, goes on to column `p` from
+ * the one before or behind it, and multiplies there. */
+typedef struct column_code {
+    void (*begin)(writer *w, const spec *s, const char *column);
+    void (*next)(writer *w, const spec *s, int p);
+    void (*back)(writer *w, const spec *s, int p);
+    void (*fmas)(writer *w, const spec *s, int p);
+} column_code;
+/* The columns of which some at the beginning, or at the end, lie outside the input, but not all. */
+void emit_last_columns(writer *w, const spec *s, const column_code *code);
+void emit_first_columns(writer *w, const spec *s, const column_code *code);
+
 #endif

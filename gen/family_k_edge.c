@@ -3,56 +3,26 @@
 #include "emit_k.h"
 
 /* With any stride: `pixels` for the column to begin with. */
-static void emit_start_at(writer *w, const spec *s, const char *column)
+static void begin_at(writer *w, const spec *s, const char *column)
 {
     if (!s->taps.stride)
         line(w, "const float *pixels = taps + (ptrdiff_t)(%s / 4 * 4) * pixel_pitch;", column);
 }
 
-static void emit_label(writer *w, int pixel, bool entered)
+static void step_back(writer *w, const spec *s, int pixel)
 {
-    if (entered)
-        line(w, "__attribute__((fallthrough));");
-    w->depth--;
-    line(w, "case %d:;", pixel);
-    w->depth++;
+    if (pixel % 4 != 3 || s->taps.stride)
+        return;
+    line(w, "pixels -= 4 * pixel_pitch;");
+    line(w, "OPAQUE(pixels);");
 }
 
-/* The first columns lie before the input: the switch leaves them out. */
-static void emit_last_pixels(writer *w, const spec *s)
+static void emit_fmas(writer *w, const spec *s, int pixel)
 {
-    const int last = s->tile.columns - 1;
-    line(w, "const size_t outside = -(size_t)column, step = (size_t)column_step;");
-    line(w, "const size_t first = step == 1 ? outside : (outside + step - 1) / step;");
-    emit_start_at(w, s, "first");
-    block_begin(w, "switch (first)");
-    for (int p = 1; p <= last; p++) {
-        if (p > 1)
-            emit_k_step(w, s, p);
-        emit_label(w, p, p > 1);
-        emit_k_pixel(w, s, 0, p);
-    }
-    block_end(w);
+    emit_k_pixel(w, s, 0, pixel);
 }
 
-/* The last columns lie behind the input: from the last one inside down to the first. */
-static void emit_first_pixels(writer *w, const spec *s)
-{
-    const int last = s->tile.columns - 1;
-    line(w, "const size_t room = (size_t)(in_width - 1 - column), step = (size_t)column_step;");
-    line(w, "const size_t end = step == 1 ? room : room / step;");
-    emit_start_at(w, s, "end");
-    block_begin(w, "switch (end)");
-    for (int p = last - 1; p >= 0; p--) {
-        if (p % 4 == 3 && p + 1 < last && !s->taps.stride) {
-            line(w, "pixels -= 4 * pixel_pitch;");
-            line(w, "OPAQUE(pixels);");
-        }
-        emit_label(w, p, p + 1 < last);
-        emit_k_pixel(w, s, 0, p);
-    }
-    block_end(w);
-}
+static const column_code columns_of_tap = {begin_at, emit_k_step, step_back, emit_fmas};
 
 static void emit_asked_pixels(writer *w, const spec *s)
 {
@@ -86,16 +56,15 @@ static void emit_few_columns(writer *w, const spec *s)
     emit_asked_pixels(w, s);
 }
 
-/* A branch for each of many columns is often not foreseen: all that lie inside are entered by one jump.  Columns lie
- * outside at one end only: src/blocking.c makes no such tiles where the input is narrower. */
+/* Columns lie outside at one end only: src/blocking.c makes no such tiles where the input is narrower. */
 static void emit_many_columns(writer *w, const spec *s)
 {
     block_else_if(w, "column < 0");
     block_begin(w, "if (column + last_column >= 0)");
-    emit_last_pixels(w, s);
+    emit_last_columns(w, s, &columns_of_tap);
     block_end(w);
     block_else_if(w, "column < in_width");
-    emit_first_pixels(w, s);
+    emit_first_columns(w, s, &columns_of_tap);
 }
 
 /* Jumps pay from 7 columns on (Zen 5, AVX-512: 16x20x20 3x3 p5 1.5, 192x13x13 128x5x5 NHWC 1.1 times as fast; AVX2's
