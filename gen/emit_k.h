@@ -21,6 +21,6 @@ bool k_is_short(const spec *s);
 bool k_prefetches(const spec *s);
 bool k_prefetches_out(const spec *s);
 void emit_k_prefetch_setup(writer *w, const spec *s);
-void emit_k_prefetch(writer *w, const spec *s);
+void emit_k_prefetch(writer *w, const spec *s, bool outputs);
 
 #endif

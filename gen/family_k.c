@@ -207,24 +207,37 @@ static bool has_short_loop(const spec *s)
     return s->taps.kernel_width == 1 && pays;
 }
 
-static void emit_short_channels(writer *w, const spec *s)
+static void emit_short_channel(writer *w, const spec *s)
 {
-    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
-    block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
-    emit_k_prefetch(w, s);
     line(w, "const float *taps = in;");
     line(w, "OPAQUE(taps);");
     emit_weights(w, s, 0);
     emit_k_pixels(w, s);
     line(w, "in += in_channel_pitch;");
     line(w, "weights += weights_step;");
+}
+
+/* Prefetches of outputs again and again would take the loads' time. */
+static void emit_short_channels(writer *w, const spec *s)
+{
+    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
+    line(w, "size_t channel = tile->in_channels;");
+    if (k_prefetches_out(s)) {
+        block_begin(w, "for (; channel > %d; channel--)", s->tile.columns);
+        emit_k_prefetch(w, s, false);
+        emit_short_channel(w, s);
+        block_end(w);
+    }
+    block_begin(w, "for (; channel != 0; channel--)");
+    emit_k_prefetch(w, s, true);
+    emit_short_channel(w, s);
     block_end(w);
 }
 
 static void emit_long_channels(writer *w, const spec *s)
 {
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
-    emit_k_prefetch(w, s);
+    emit_k_prefetch(w, s, true);
     line(w, "const float *row = in;");
     line(w, "size_t kernel_row = tile->kernel_rows;");
     block_begin(w, "do");

@@ -54,13 +54,13 @@ void emit_k_prefetch_setup(writer *w, const spec *s)
  * In the loop over channels, a few cache lines at a time: what the next tiles will need first, and the outputs of the
  * next one (NCHW: of the strip).  All at once they would fill the miss buffers, and gain nothing (Zen 4).
  */
-void emit_k_prefetch(writer *w, const spec *s)
+void emit_k_prefetch(writer *w, const spec *s, bool outputs)
 {
     if (!k_prefetches(s))
         return;
     line(w, "__builtin_prefetch(ahead, 0, 3);");
     line(w, "ahead += ahead_step;");
-    if (!k_prefetches_out(s))
+    if (!outputs || !k_prefetches_out(s))
         return;
     const int times = s->taps.stride ? s->tile.channels * s->isa->lanes : s->tile.columns;
     if (s->taps.stride)
