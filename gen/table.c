@@ -73,7 +73,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
         store_name(set->isa, "nchw", nchw, sizeof nchw);
         store_name(set->isa, "nhwc", nhwc, sizeof nhwc);
     }
-    if (set->family == FAMILY_D_SUM || families[set->family].nhwc)
+    if (set->family == FAMILY_W || set->family == FAMILY_D_SUM || families[set->family].nhwc)
         transpose_name(set->isa, transpose, sizeof transpose);
     scope_begin(w);
     line(w, ".name = \"%s\",", name);

@@ -56,8 +56,8 @@ static size_t limit_w(const blocking *b, const problem *p, const conv2d_kernel *
         return b->whole_rows ? 0 : divide_up(p->out_width, kernel->lanes);
     case CONV2D_KNOB_CHUNKS:
         return group_blocks(p);
-    case CONV2D_KNOB_SCRATCH: /* another stride cannot do without */
-        return p->stride_w == 1 && conv2d_rows_fit(p, kernel) ? COPIED : 0;
+    case CONV2D_KNOB_SCRATCH: /* another stride cannot do without, nor can NHWC */
+        return p->stride_w == 1 && p->in.column == 1 && conv2d_rows_fit(p, kernel) ? COPIED : 0;
     default:
         return 0;
     }

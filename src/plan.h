@@ -217,8 +217,10 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
 /* Whether the L2 has room for the rows of the input that are read, and for something else. */
 bool conv2d_input_stays(const problem *p);
 size_t conv2d_rows_read(const problem *p);
-/* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */
+/* W: whether a block's columns may be copied into a panel, whether they must be, as the input is NHWC; and the panel
+ * for the block as it stands. */
 bool conv2d_is_pointwise(const problem *p);
+bool conv2d_transposes_pixels(const problem *p);
 void conv2d_set_panel(blocking *b, const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
 /* W: whether its edge tiles span whole rows of this problem's few channels. */

@@ -176,8 +176,11 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     const double masks = p->kernel_width > 1 ? 80 : 0;
     /* 1x1 of one channel a group at 14x14: 0.4 times the speed of D. */
     const double group = p->groups > 1 ? 120 : 0;
+    /* Of pixels, as they come from the L2. */
+    const double floats = (double)(p->in_channels * p->in_height) * (double)p->in_width;
+    const double transposes = conv2d_transposes_pixels(p) ? 0.3 * floats : 0;
     return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + w_copy_cycles(p) +
-           visit_cycles(p, kernel, cost.panel);
+           visit_cycles(p, kernel, cost.panel) + transposes;
 }
 
 /* K waits for the lines of a strided input that the L2 does not hold where all channels share a set; W's copy fetches

@@ -94,8 +94,11 @@ static void enter_panel(w_run *run, w_position *at, size_t begin, size_t end, si
     const size_t column_end = min_size(end * run->lanes, run->p->out_width);
     if (shift && column_end - column < run->lanes) /* a shifted vector alone */
         column -= shift;
-    if (run->tile.kernel_rows)
+    if (run->tile.kernel_rows && run->p->in.column == 1)
         conv2d_fill_panel(run->p, run->b, at->row + column, run->panel, column_end - column, run->fetches);
+    else if (run->tile.kernel_rows)
+        run->kernel->transpose(at->row + (ptrdiff_t)column * run->p->in.column, run->p->in.column, column_end - column,
+                               run->p->in_channels, run->panel, run->tile.in_channel_pitch);
     at->in = run->panel - column;
 }
 

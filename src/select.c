@@ -51,7 +51,8 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
         return "made for another stride";
     const bool whole_rows = kernel->family == CONV2D_FAMILY_W || (kernel->family == CONV2D_FAMILY_D && !kernel->nhwc);
     const bool planes = conv2d_wants_planes(p, kernel);
-    if (p->in.column != 1 && !planes && (whole_rows || (kernel->stride_w && !kernel->nhwc)))
+    const bool panel = kernel->family == CONV2D_FAMILY_W && conv2d_transposes_pixels(p);
+    if (p->in.column != 1 && !planes && !panel && (whole_rows || (kernel->stride_w && !kernel->nhwc)))
         return "made for NCHW input";
     if (p->out.column != 1 && whole_rows)
         return "made for NCHW output";

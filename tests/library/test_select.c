@@ -88,6 +88,8 @@ static const choice choices[] = {
     {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
     {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_s4x1"},
     {"64x128x128 1x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    {"16x4x8400 1x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
+    {"64x56x56 1x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"32x376x376 1x5x5 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw5_s1__avx2_s4x1"},
     {"64x128x128 3x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"64x128x128 2x5x5 p2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_s7x1"},
