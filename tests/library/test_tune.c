@@ -133,6 +133,11 @@ static conv2d_desc any_desc(uint64_t *state)
         d.in_layout = d.out_layout = CONV2D_NCHW;
     d.in_channels = d.groups * random_between(state, 1, random_below(state, 3) ? 9 : 40);
     d.out_channels = d.groups * random_between(state, 1, 40);
+    if (random_below(state, 6) == 0) { /* NHWC pixels that W transposes */
+        d.kernel_height = d.kernel_width = d.stride_h = d.stride_w = 1;
+        d.pad_top = d.pad_left = d.pad_right = 0;
+        d.out_channels = d.groups * random_between(state, 1, 2);
+    }
     d.in_height = input_for(random_between(state, 1, 9), d.kernel_height, d.stride_h, d.dilation_h, d.pad_top);
     d.in_width =
         input_for(random_between(state, 1, 90), d.kernel_width, d.stride_w, d.dilation_w, d.pad_left + d.pad_right);
