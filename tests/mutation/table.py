@@ -157,7 +157,7 @@ MUTANTS = [
     ('a panel of pixels begins where one of planes would (W)', 'src/run_w.c',
      'at->row + (ptrdiff_t)column * run->p->in.column, run', 'at->row + (ptrdiff_t)column, run', 'random variants'),
     ('a panel of pixels can be done without (W)', 'src/knobs.c',
-     'p->stride_w == 1 && p->in.column == 1 && conv2d_rows_fit', 'p->stride_w == 1 && conv2d_rows_fit', 'random tune'),
+     'p->stride_w == 1 && p->in.column == 1 && conv2d_rows_fit', 'p->stride_w == 1 && conv2d_rows_fit', 'tune'),
     ('the second output of a tile has the weights of its columns\' stride (D, NHWC)', 'src/run_d_nhwc.c',
      'weights_back = (ptrdiff_t)(p->stride_h *', 'weights_back = (ptrdiff_t)(p->stride_w *', 'random variants'),
 
