@@ -205,7 +205,7 @@ static void emit_nhwc_tap(writer *w, const spec *s)
         block_begin(w, "if (column >= 0 && column + last_column < (ptrdiff_t)in_width)");
         emit_nhwc_outputs(w, s, false);
         line(w, "PIN(acc0); /* clang 14 otherwise shares the last FMA of both ways */");
-        if (s->tile.columns > 6)
+        if (s->tile.columns > FEW_COLUMNS)
             emit_nhwc_edges(w, s);
         block_else(w);
         emit_nhwc_outputs(w, s, true);

@@ -67,13 +67,12 @@ static void emit_many_columns(writer *w, const spec *s)
     emit_first_columns(w, s, &columns_of_tap);
 }
 
-/* Jumps pay from 7 columns on (Zen 5, AVX-512: 16x20x20 3x3 p5 1.5, 192x13x13 128x5x5 NHWC 1.1 times as fast; AVX2's
- * 2x6 0.94-1.02). */
+/* Jumps pay for many columns (Zen 5, AVX-512: 16x20x20 3x3 p5 1.1-1.5, 192x13x13 128x5x5 NHWC 1.1 times as fast). */
 void emit_k_edge_pixels(writer *w, const spec *s)
 {
     block_begin(w, "if (column >= 0 && column + last_column < in_width)");
     emit_k_pixels(w, s);
-    if (s->tile.columns > 6)
+    if (s->tile.columns > FEW_COLUMNS)
         emit_many_columns(w, s);
     else if (s->tile.columns > 1)
         emit_few_columns(w, s);
