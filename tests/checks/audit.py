@@ -111,16 +111,16 @@ def check_tile(tile):
 
 def check_promise(tile, loop):
     """A pass of the loop is all unrolled taps times the tile, or several such where compilers unroll further.  Not so
-    at edges, which tiles along channels with looped taps find for themselves: they leave taps out, or guard them, and
-    compilers copy or merge the paths."""
+    in variants for edges: they leave taps out, or guard them, and compilers copy or merge the paths; nor in looped tiles
+    along more than six columns, whose inner variant has paths for some of the columns too, but one for all of them."""
     if tile.promise:
         fmas = sum(map(is_fma, loop))
         layout, taps, _, family, channels, columns, edge = tile.promise.groups()
         # Depthwise NHWC tiles have loops of their own for the input rows that serve one output row only.
         rows = 1 if layout == 'nhwc' and family in 'dg' else int(channels)
         step = (1 if taps == 'any' else int(taps)) * rows * int(columns)
-        finds_edges = edge or layout == 'nhwc' and taps == 'any'
-        if fmas % step and not finds_edges:
+        parts = layout == 'nhwc' and taps == 'any' and int(columns) > 6
+        if not edge and (fmas < step if parts else fmas % step):
             yield next(filter(is_fma, loop)), f'hot loop has {fmas} multiply-adds, no multiple of {step}'
 
 
