@@ -183,11 +183,11 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
     b->workspace = (size_t)b->scratch_channel * p->in_channels;
 }
 
-/* K's tiles of more than 6 columns expect columns outside the input at one end of them only. */
-static size_t most_columns(const problem *p, const conv2d_kernel *kernel)
+/* K's tiles of more than few columns expect columns outside the input at one end of them only (gen/edge_columns.c). */
+size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t narrow = 6;
-    return min_size(kernel->tile_columns, max_size(narrow, p->in_width / p->stride_w + 1));
+    const size_t few = 6;
+    return divide_up(p->out_width, min_size(kernel->tile_columns, max_size(few, p->in_width / p->stride_w + 1)));
 }
 
 /*
@@ -280,7 +280,7 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         else if (wants_panel(p, kernel))
             conv2d_set_panel(&b, p, kernel);
     } else if (kernel->family == CONV2D_FAMILY_K) {
-        b.tiles_per_row = divide_up(p->out_width, most_columns(p, kernel));
+        b.tiles_per_row = conv2d_tiles_per_row(p, kernel);
         b.tile_chunks = tile_chunks(p, b.tiles_per_row);
         if (conv2d_copies_pixels(p, kernel) && pixels_collide(p, kernel))
             conv2d_set_pixel_scratch(&b, p);

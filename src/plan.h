@@ -223,6 +223,8 @@ bool conv2d_is_pointwise(const problem *p);
 bool conv2d_transposes_pixels(const problem *p);
 void conv2d_set_panel(blocking *b, const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
+/* K: column tiles of nearly equal width. */
+size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel);
 /* W: whether its edge tiles span whole rows of this problem's few channels. */
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);

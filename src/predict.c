@@ -196,7 +196,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
                  rest = vectors % most;
-    const size_t pieces = divide_up(p->out_width, kernel->tile_columns), columns = divide_up(p->out_width, pieces);
+    const size_t pieces = conv2d_tiles_per_row(p, kernel), columns = divide_up(p->out_width, pieces);
     const double full = (double)(vectors / most), tiles = full + (rest ? 1 : 0);
     /* Blocks of a 1x1; those of 3x4 in larger kernels pay for what they cost. */
     const size_t blocks = conv2d_is_pointwise(p) ? conv2d_choose_blocking(p, kernel).channel_blocks : 1;
