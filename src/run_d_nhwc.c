@@ -5,8 +5,12 @@
  */
 #include "run_d.h"
 
-/* That are run in one call if these fetch what the next row of tiles reads. */
-enum { FETCHING_TILES = 4 };
+/*
+ * Tensors of half an L3 or more come from memory, for which tiles wait (Zen 5: 128x224x224 3x3 AVX2 1.4-1.8, AVX-512
+ * 1.2; 48x320x320 s2 1.6 and 1.2 times as fast if fetched, some tiles a call); from the L3 they come soon enough, and
+ * prefetches cost AVX-512 10-15 % (16x320x320).
+ */
+enum { FETCHING_L2S = 16, FETCHING_TILES = 4 };
 
 /*
  * Loads wait for an earlier store whose address has the same low 12 bits (Zen 4).  With pixels a multiple of 4096 bytes
@@ -194,23 +198,12 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
     run->tile.out_column_pitch = to->column;
 }
 
-/*
- * Tensors of half an L3 or more come from memory, for which tiles wait (Zen 5: 128x224x224 3x3 AVX2 1.4-1.8, AVX-512
- * 1.2; 48x320x320 s2 1.6 and 1.2 times as fast if fetched); from the L3 they come soon enough, and prefetches cost
- * AVX-512 10-15 % (16x320x320).
- */
-static bool comes_from_memory(const problem *p)
-{
-    const size_t in = p->in_channels * p->in_height * p->in_width, out = p->out_channels * p->out_height * p->out_width;
-    return (in + out) * p->groups * p->batch > conv2d_cpu()->l2_bytes / sizeof(float) * 16;
-}
-
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     d_nhwc_run run = conv2d_d_nhwc_begin(plan, args);
     conv2d_d_nhwc_set_pitches(&run, &p->in, &p->out);
-    run.fetches = comes_from_memory(p);
+    run.fetches = exceeds_l2(p, FETCHING_L2S);
     run.channels = p->groups * p->out_channels;
     run.weights = packed_weights(p, args->packed, 0, 0);
     run.tile.bias = packed_bias(p, args->packed, 0, 0);

@@ -87,18 +87,25 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
-/* 1x1: makes a panel of a block's columns the input. */
+/* 1x1: `columns` columns from `in` on, of planes or of pixels, become a panel. */
+static void fill_panel(const w_run *run, const float *in, size_t columns)
+{
+    const problem *p = run->p;
+    if (p->in.column == 1)
+        conv2d_fill_panel(p, run->b, in, run->panel, columns, run->fetches);
+    else
+        run->kernel->transpose(in, p->in.column, columns, p->in_channels, run->panel, run->tile.in_channel_pitch);
+}
+
+/* Makes a panel of a block's columns the input. */
 static void enter_panel(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
 {
     size_t column = begin * run->lanes;
     const size_t column_end = min_size(end * run->lanes, run->p->out_width);
     if (shift && column_end - column < run->lanes) /* a shifted vector alone */
         column -= shift;
-    if (run->tile.kernel_rows && run->p->in.column == 1)
-        conv2d_fill_panel(run->p, run->b, at->row + column, run->panel, column_end - column, run->fetches);
-    else if (run->tile.kernel_rows)
-        run->kernel->transpose(at->row + (ptrdiff_t)column * run->p->in.column, run->p->in.column, column_end - column,
-                               run->p->in_channels, run->panel, run->tile.in_channel_pitch);
+    if (run->tile.kernel_rows)
+        fill_panel(run, at->row + (ptrdiff_t)column * run->p->in.column, column_end - column);
     at->in = run->panel - column;
 }
 
@@ -261,8 +268,7 @@ static void run_units(w_run *run, share units)
  */
 static bool leaves_caches(const problem *p)
 {
-    const size_t floats = (p->in_channels * p->in_width + p->out_channels * p->out_width) * p->out_height;
-    return p->out_channels >= 4 && floats * p->batch * p->groups > conv2d_cpu()->l2_bytes / sizeof(float) * 9;
+    return p->out_channels >= 4 && exceeds_l2(p, 9);
 }
 
 void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)

@@ -8,6 +8,13 @@
 /* Of a cache line, which a prefetch asks for. */
 enum { LINE_FLOATS = 16 };
 
+/* Whether input and output together take more than so many times the L2. */
+static inline bool exceeds_l2(const problem *p, size_t times)
+{
+    const size_t in = p->in_channels * p->in_height * p->in_width, out = p->out_channels * p->out_height * p->out_width;
+    return (in + out) * p->groups * p->batch > conv2d_cpu()->l2_bytes / sizeof(float) * times;
+}
+
 /* Edge tiles need a mask register for each vector. */
 enum { MAX_EDGE_VECTORS = 6 };
 
