@@ -10,26 +10,30 @@
 /* Outputs along an axis, spread over the tile sizes there are: as many of the largest as fit, then smaller ones. */
 typedef struct d_spread {
     size_t largest, full, pieces; /* pieces: the full ones and those of the rest */
-    size_t begin[CONV2D_MAX_TILE_CHANNELS], count[CONV2D_MAX_TILE_CHANNELS]; /* of the rest */
+    uint8_t begin[CONV2D_MAX_TILE_CHANNELS], count[CONV2D_MAX_TILE_CHANNELS]; /* of the rest, behind the full ones */
 } d_spread;
 
 typedef struct d_piece {
     size_t begin, count;
 } d_piece;
 
-/* has[n]: there is a tile of n. */
-static inline d_spread d_spread_over(const bool has[CONV2D_MAX_TILE_CHANNELS + 1], size_t extent)
+/* Whether a kernel has tiles of n for a problem.  Asked as seldom as can be: tiny layers last as long as many answers. */
+typedef bool d_has_fn(const conv2d_kernel *kernel, const problem *p, size_t n);
+
+static inline d_spread d_spread_over(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t most,
+                                     size_t extent)
 {
-    d_spread s = {.largest = CONV2D_MAX_TILE_CHANNELS};
-    while (!has[s.largest])
+    d_spread s = {.largest = most};
+    while (!has(kernel, p, s.largest))
         s.largest--;
     s.pieces = s.full = extent / s.largest;
     size_t size = s.largest;
-    for (size_t at = s.full * s.largest; at < extent; at += size) {
-        while (!has[size] || size > extent - at)
+    const size_t rest = extent - s.full * s.largest;
+    for (size_t at = 0; at < rest; at += size) {
+        while (size > rest - at || !has(kernel, p, size))
             size--;
-        s.begin[s.pieces - s.full] = at;
-        s.count[s.pieces - s.full] = size;
+        s.begin[s.pieces - s.full] = (uint8_t)at;
+        s.count[s.pieces - s.full] = (uint8_t)size;
         s.pieces++;
     }
     return s;
@@ -71,31 +75,37 @@ static inline bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, siz
 }
 
 /* Some tiles are there for rows of one vector only. */
-static inline d_spread d_spread_rows(const conv2d_kernel *kernel, const problem *p)
+static inline bool d_has_rows(const conv2d_kernel *kernel, const problem *p, size_t n)
 {
+    if (n == 1)
+        return true;
     const bool unrolled = !kernel->nhwc && kernel->kernel_width;
     const int variant = unrolled && p->out_width <= kernel->lanes ? d_variant(kernel, p, 0) : CONV2D_INTERIOR;
-    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
-    for (size_t n = 1; n <= CONV2D_MAX_TILE_CHANNELS; n++)
-        has[n] =
-            has_tile(kernel, n, 1) && tile_of(kernel, n, 1)->variant[variant] && (n == 1 || d_rows_pay(kernel, p, n));
-    return d_spread_over(has, p->out_height);
+    return has_tile(kernel, n, 1) && tile_of(kernel, n, 1)->variant[variant] && d_rows_pay(kernel, p, n);
 }
 
-/* Those of an NHWC kernel. */
+static inline d_spread d_spread_rows(const conv2d_kernel *kernel, const problem *p)
+{
+    return d_spread_over(d_has_rows, kernel, p, CONV2D_MAX_TILE_CHANNELS, p->out_height);
+}
+
+/* Of an NHWC kernel. */
+static inline bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t n)
+{
+    (void)p;
+    return has_tile(kernel, 1, n);
+}
+
 static inline d_spread d_spread_columns(const conv2d_kernel *kernel, const problem *p)
 {
-    bool has[CONV2D_MAX_TILE_CHANNELS + 1] = {false};
-    for (size_t n = 1; n <= CONV2D_MAX_TILE_COLUMNS; n++)
-        has[n] = has_tile(kernel, 1, n);
-    return d_spread_over(has, p->out_width);
+    return d_spread_over(d_has_columns, kernel, p, CONV2D_MAX_TILE_COLUMNS, p->out_width);
 }
 
 static inline d_piece d_piece_at(const d_spread *s, size_t index)
 {
     if (index < s->full)
         return (d_piece){index * s->largest, s->largest};
-    return (d_piece){s->begin[index - s->full], s->count[index - s->full]};
+    return (d_piece){s->full * s->largest + s->begin[index - s->full], s->count[index - s->full]};
 }
 
 /* Bit i: position first + i lies in [0, extent). */
@@ -116,13 +126,15 @@ typedef struct d_nhwc_run {
     const conv2d_args *args;
     const conv2d_kernel *kernel;
     d_spread rows, columns;
+    size_t inner_end; /* of the full pieces of columns, those that end inside the input */
     size_t lanes;
     pitches from, to; /* between pixels of what tiles read and write */
     const float *in;  /* row 0, column 0 of the first channel there, whether or not they are */
     float *out;
     const float *residual; /* NULL where tiles are not to add it */
     size_t channels, in_channels;
-    size_t in_lanes; /* input channels for a vector of output channels */
+    size_t vectors, rest; /* of channels: whole vectors, and what fills no other */
+    size_t in_lanes;      /* input channels for a vector of output channels */
     int32_t lane_from[CONV2D_OC_BLOCK];
     ptrdiff_t pixel; /* between pixels in the workspace */
     bool copies;     /* bands: the input is read from the workspace */
@@ -132,7 +144,9 @@ typedef struct d_nhwc_run {
     conv2d_tile tile;
 } d_nhwc_run;
 
-d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args);
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const ready_plan *plan, const conv2d_args *args);
+/* The run's output channels are so many from `first` on. */
+void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels);
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to);
 /* Tiles [begin, end) of the columns of some rows. */
 void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);

@@ -123,14 +123,12 @@ static void store_band(const d_nhwc_run *run, const d_band *band, const float *b
 static void run_band(d_nhwc_run *run, d_band *band, float *copy, float *buffer)
 {
     const problem *p = run->p;
-    const size_t group = band->channel / p->out_channels;
     pitches from, to;
     band->rows = conv2d_d_pieces_at(&run->rows, band->first_row, band->end_row);
     band->columns = conv2d_d_pieces_at(&run->columns, band->first_column, band->end_column);
-    run->channels = min_size(p->groups * p->out_channels - band->channel, (size_t)run->pixel);
+    conv2d_d_nhwc_set_channels(run, band->channel,
+                               min_size(p->groups * p->out_channels - band->channel, (size_t)run->pixel));
     run->in_channels = run->channels / p->out_channels * p->in_channels;
-    run->weights = packed_weights(p, run->args->packed, group, 0);
-    run->tile.bias = packed_bias(p, run->args->packed, group, 0);
     set_input(run, band, copy, &from);
     set_output(run, band, buffer, &to);
     conv2d_d_nhwc_set_pitches(run, &from, &to);
@@ -149,7 +147,8 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
 {
     const problem *p = &plan->problem;
     const blocking *b = &plan->blocking;
-    d_nhwc_run run = conv2d_d_nhwc_begin(plan, args);
+    d_nhwc_run run;
+    conv2d_d_nhwc_begin(&run, plan, args);
     run.copies = b->copy_floats != 0;
     run.pixel = (ptrdiff_t)b->chunk_channels;
     run.whole = run.copies && p->out.channel != 1;

@@ -20,27 +20,23 @@ enum { FETCHING_L2S = 16, FETCHING_TILES = 4 };
 static bool stores_meet_loads(const d_nhwc_run *run, const float *in, const float *out)
 {
     const uintptr_t apart = (uintptr_t)(run->from.column | run->to.column) * sizeof *in | 4096;
-    const uintptr_t period = apart & -apart, ahead = ((uintptr_t)out - (uintptr_t)in) % period;
+    const uintptr_t period = apart & -apart, ahead = ((uintptr_t)out - (uintptr_t)in) & (period - 1);
     return ahead > 0 && ahead < period / 2;
 }
 
 /* All channels of one place: whole vectors of them first, then the rest. */
 static void run_place(d_nhwc_run *run, conv2d_tile_fn *wholes, conv2d_tile_fn *part)
 {
-    const problem *p = run->p;
-    const size_t lanes = run->lanes, whole = run->whole ? divide_up(run->channels, lanes) : run->channels / lanes;
-    const size_t rest = run->whole ? 0 : run->channels % lanes;
-    run->tile.channels = whole;
-    run->tile.store_mask = (1u << lanes) - 1;
-    run->tile.load_mask = (1u << run->in_lanes) - 1;
-    if (whole)
+    if (run->vectors)
         wholes(&run->tile);
-    if (!rest)
+    if (!run->rest)
         return;
+    const problem *p = run->p;
+    const size_t lanes = run->lanes, whole = run->vectors;
     conv2d_tile last = run->tile;
     last.channels = 1;
-    last.store_mask = (1u << rest) - 1;
-    last.load_mask = (1u << rest / p->out_channels * p->in_channels) - 1;
+    last.store_mask = (1u << run->rest) - 1;
+    last.load_mask = (1u << run->rest / p->out_channels * p->in_channels) - 1;
     last.weights += (ptrdiff_t)(whole * lanes / CONV2D_OC_BLOCK) * run->tile.weights_skip +
                     (ptrdiff_t)(whole * lanes % CONV2D_OC_BLOCK);
     last.bias += whole * lanes;
@@ -129,6 +125,8 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
     set_rows(run, top, rows.count);
     run->tile.kernel_rows = valid.end - valid.begin;
     run->tile.weights = run->weights + skipped * p->kernel_width * CONV2D_OC_BLOCK;
+    float *out_row = run->out + (ptrdiff_t)rows.begin * run->to.row;
+    run->tile.backwards = stores_meet_loads(run, in - (ptrdiff_t)p->pad_left * run->from.column, out_row);
     for (size_t i = begin; i < end; i += run->tile.vectors) {
         const d_piece columns = d_piece_at(&run->columns, i);
         const conv2d_tile_row *row = tile_of(run->kernel, rows.count, columns.count);
@@ -139,15 +137,11 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
         run->tile.out = run->out + out;
         if (run->residual)
             run->tile.residual = run->residual + out;
-        run->tile.backwards = stores_meet_loads(run, run->tile.in, run->tile.out);
         run->tile.columns = d_inside(run->tile.column, p->in_width);
         run->tile.vectors = 1;
-        const size_t most = run->fetches ? min_size(end, i + FETCHING_TILES) : end;
-        for (size_t next = i + 1; inside && next < most && next < run->columns.full; next++) {
-            if (!looped && !inner(run, d_piece_at(&run->columns, next)))
-                break;
-            run->tile.vectors++;
-        }
+        const size_t most = min_size(run->fetches ? min_size(end, i + FETCHING_TILES) : end, run->inner_end);
+        if (inside && most > i)
+            run->tile.vectors = most - i;
         if (run->fetches)
             fetch_below(run, rows, conv2d_d_pieces_at(&run->columns, i, i + run->tile.vectors));
         run_place(run,
@@ -158,11 +152,11 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
     }
 }
 
-d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const ready_plan *plan, const conv2d_args *args)
 {
     const problem *p = &plan->problem;
     const size_t lanes = plan->kernel->lanes;
-    d_nhwc_run run = {
+    *run = (d_nhwc_run){
         .p = p,
         .args = args,
         .kernel = plan->kernel,
@@ -172,9 +166,24 @@ d_nhwc_run conv2d_d_nhwc_begin(const ready_plan *plan, const conv2d_args *args)
         .in_lanes = lanes / p->out_channels * p->in_channels,
         .tile = common_tile(p),
     };
-    for (size_t lane = 0; lane < lanes; lane++)
-        run.lane_from[lane] = (int32_t)(lane / p->out_channels * p->in_channels);
-    return run;
+    for (size_t lane = 0; plan->kernel->grouped && lane < lanes; lane++)
+        run->lane_from[lane] = (int32_t)(lane / p->out_channels * p->in_channels);
+    run->inner_end = run->columns.full;
+    while (plan->kernel->kernel_width && run->inner_end && !inner(run, d_piece_at(&run->columns, run->inner_end - 1)))
+        run->inner_end--;
+}
+
+void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels)
+{
+    const problem *p = run->p;
+    run->channels = channels;
+    run->vectors = run->whole ? divide_up(channels, run->lanes) : channels / run->lanes;
+    run->rest = run->whole ? 0 : channels % run->lanes;
+    run->weights = packed_weights(p, run->args->packed, first / p->out_channels, 0);
+    run->tile.bias = packed_bias(p, run->args->packed, first / p->out_channels, 0);
+    run->tile.channels = run->vectors;
+    run->tile.store_mask = (1u << run->lanes) - 1;
+    run->tile.load_mask = (1u << run->in_lanes) - 1;
 }
 
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
@@ -201,12 +210,11 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
-    d_nhwc_run run = conv2d_d_nhwc_begin(plan, args);
+    d_nhwc_run run;
+    conv2d_d_nhwc_begin(&run, plan, args);
+    conv2d_d_nhwc_set_channels(&run, 0, p->groups * p->out_channels);
     conv2d_d_nhwc_set_pitches(&run, &p->in, &p->out);
     run.fetches = exceeds_l2(p, FETCHING_L2S);
-    run.channels = p->groups * p->out_channels;
-    run.weights = packed_weights(p, args->packed, 0, 0);
-    run.tile.bias = packed_bias(p, args->packed, 0, 0);
     const size_t per_image = run.rows.pieces * run.columns.pieces;
     const share units = share_of(p->batch * per_image, part, parts);
     for (size_t unit = units.begin; unit < units.end;) {
