@@ -20,6 +20,27 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
+ * D, NHWC, in place: what tiles read and write at one place should stay in half the L1, for the next place reads much of
+ * it again (Zen 5, AVX-512: 384x14x14 3x3 1.4, 960x7x7 1.25, 480x6x80 5x5 1.2 times as fast).  Groups, 7x7 and looped
+ * taps have too many products for each input to gain by it, AVX2's 3x3 with stride 1 too short tiles; fewer channels
+ * than MANY do not pay for a call.
+ */
+static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4 };
+    const size_t channels = p->groups * p->out_channels, rows = kernel->tile_channels, columns = kernel->tile_columns;
+    const size_t l1 = conv2d_cpu()->l1_bytes / sizeof(float), written = rows * columns;
+    const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * ((columns - 1) * p->stride_w + p->kernel_width);
+    const bool fits = channels * (p->in_height * p->in_width + p->out_height * p->out_width) <= l1;
+    const bool gains = !kernel->grouped && kernel->kernel_width && kernel->kernel_width <= WIDEST_KERNEL &&
+                       (kernel->lanes == CONV2D_OC_BLOCK || read >= INPUTS * written);
+    if (fits || !gains)
+        return channels;
+    const size_t chunks = max_size(channels / max_size(l1 / 2 / (read + written), MANY), 1);
+    return divide_up(divide_up(channels, chunks), CONV2D_OC_BLOCK) * CONV2D_OC_BLOCK;
+}
+
+/*
  * NCHW inputs, and pixels that share two sets of the L1, from which a group's vectors would be read again for each of
  * its channels (Zen 4, groups of 4 channels: 512@28 63 -> 71 % of peak, 1024@14 41 -> 62 %; but 256@56 94 -> 81 %).
  */
@@ -116,7 +137,7 @@ static void set_planes(blocking *b, const problem *p, const conv2d_kernel *kerne
 
 void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
-    b->chunk_channels = chunk_channels(p, kernel);
+    b->chunk_channels = kernel->nhwc ? chunk_pixels(p, kernel) : chunk_channels(p, kernel);
     if (kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1))
         set_bands(b, p, kernel);
     if (conv2d_wants_planes(p, kernel))

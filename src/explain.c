@@ -21,7 +21,7 @@ static void say_blocking(text *t, const ready_plan *plan)
         if (b->band_rows)
             say(t, "blocking: %zu channels at a time, in bands of %zu x %zu outputs in the workspace\n",
                 b->chunk_channels, b->band_rows, b->band_columns);
-        else if (!plan->kernel->nhwc)
+        else
             say(t, "blocking: %zu channels at a time\n", b->chunk_channels);
         return;
     }

@@ -50,7 +50,7 @@ typedef struct blocking {
     ptrdiff_t scratch_column;
     size_t scratch_columns;
     size_t workspace;      /* floats that a part needs */
-    size_t chunk_channels; /* D, NCHW and bands: output channels that a call of a tile runs through */
+    size_t chunk_channels; /* D: output channels that a call of a tile runs through */
     /* D, NHWC, where a tensor is NCHW, and sums of NHWC: output rows and columns of a band, whose tensors are in the
      * workspace. */
     size_t band_rows, band_columns;

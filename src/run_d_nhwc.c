@@ -207,26 +207,39 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
     run->tile.out_column_pitch = to->column;
 }
 
+/* Units of work are tiles; all of them for the run's channels, from `first` on. */
+static void run_units(d_nhwc_run *run, size_t first, share units)
+{
+    const problem *p = run->p;
+    const conv2d_args *args = run->args;
+    const size_t per_image = run->rows.pieces * run->columns.pieces;
+    const ptrdiff_t first_in = (ptrdiff_t)(first / p->out_channels * p->in_channels), first_out = (ptrdiff_t)first;
+    for (size_t unit = units.begin; unit < units.end;) {
+        const size_t image = unit / per_image, inner = unit % per_image, column = inner % run->columns.pieces;
+        const size_t count = min_size(run->columns.pieces - column, units.end - unit);
+        const d_piece rows = d_piece_at(&run->rows, inner / run->columns.pieces);
+        const ptrdiff_t out = (ptrdiff_t)image * p->out.image + first_out;
+        run->in = args->in + (ptrdiff_t)image * p->in.image + first_in;
+        run->out = args->out + out;
+        run->residual = p->has_residual ? args->residual + out : NULL;
+        conv2d_d_nhwc_columns(run, rows, column, column + count);
+        if (p->curve != CONV2D_NONE)
+            conv2d_d_nhwc_activate(run, rows, column, column + count);
+        unit += count;
+    }
+}
+
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     d_nhwc_run run;
     conv2d_d_nhwc_begin(&run, plan, args);
-    conv2d_d_nhwc_set_channels(&run, 0, p->groups * p->out_channels);
     conv2d_d_nhwc_set_pitches(&run, &p->in, &p->out);
     run.fetches = exceeds_l2(p, FETCHING_L2S);
-    const size_t per_image = run.rows.pieces * run.columns.pieces;
-    const share units = share_of(p->batch * per_image, part, parts);
-    for (size_t unit = units.begin; unit < units.end;) {
-        const size_t image = unit / per_image, inner_unit = unit % per_image, column = inner_unit % run.columns.pieces;
-        const size_t count = min_size(run.columns.pieces - column, units.end - unit);
-        const d_piece rows = d_piece_at(&run.rows, inner_unit / run.columns.pieces);
-        run.in = args->in + (ptrdiff_t)image * p->in.image;
-        run.out = args->out + (ptrdiff_t)image * p->out.image;
-        run.residual = p->has_residual ? args->residual + (ptrdiff_t)image * p->out.image : NULL;
-        conv2d_d_nhwc_columns(&run, rows, column, column + count);
-        if (p->curve != CONV2D_NONE)
-            conv2d_d_nhwc_activate(&run, rows, column, column + count);
-        unit += count;
+    const size_t channels = p->groups * p->out_channels, chunk = plan->blocking.chunk_channels;
+    const share units = share_of(p->batch * run.rows.pieces * run.columns.pieces, part, parts);
+    for (size_t first = 0; first < channels; first += chunk) {
+        conv2d_d_nhwc_set_channels(&run, first, min_size(channels - first, chunk));
+        run_units(&run, first, units);
     }
 }
