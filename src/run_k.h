@@ -24,11 +24,12 @@ typedef struct k_run {
     conv2d_tile tile;
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
-    struct k_strip *strip;     /* the latest one */
-    float *buffer;             /* BUFFER_FLOATS */
-    bool repeats;              /* has tiles that run in one call where they follow each other inside the input */
-    bool looks_ahead;          /* has tiles that fetch what the next ones need: not those of a single column */
-    bool input_stays;          /* in the L2, from one tile of output channels to the next */
+    struct k_strip *strip; /* the latest one */
+    float *buffer;         /* BUFFER_FLOATS */
+    bool repeats;          /* has tiles that run in one call where they follow each other inside the input */
+    bool looks_ahead;      /* has tiles that fetch what the next ones need: not those of a single column */
+    bool input_stays;      /* in the L2, from one tile of output channels to the next */
+    bool pointwise;
     bool direct;               /* whole vectors of channels go straight to the output */
     bool masks;                /* and parts of them */
     conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
