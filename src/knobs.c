@@ -101,11 +101,13 @@ bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel
         b->scratch_row = b->scratch_channel = b->scratch_column = 0;
         b->panel_columns = b->workspace = 0;
     } else if (w && conv2d_is_pointwise(p) && (scratch == COPIED || copied)) { /* as wide as a block is now */
-        conv2d_set_panel(b, p, kernel);
+        conv2d_set_panel(b, kernel);
     } else if (w && scratch == COPIED) {
         conv2d_set_scratch(b, p, kernel);
     } else if (k && (scratch == COPIED || copied)) { /* how much is copied at a time depends on the chunks */
         conv2d_set_pixel_scratch(b, p);
     }
+    if (w)
+        conv2d_size_w_workspace(b, p, kernel);
     return true;
 }

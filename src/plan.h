@@ -43,6 +43,7 @@ typedef struct blocking {
     ptrdiff_t phase_pitch; /* workspace: [in_channel][input row][column modulo stride][...phase_pitch] */
     ptrdiff_t scratch_row, scratch_channel; /* 0: tiles read the input itself */
     size_t panel_columns; /* 1x1: workspace of a block's columns, [in_channel][panel_columns]; 0: there is none */
+    size_t plane_columns; /* and of its outputs that become pixels, [out_channel][plane_columns]; 0 */
     /* K */
     size_t tiles_per_row; /* column tiles of nearly equal width */
     size_t tile_chunks;   /* pieces of all column tiles (over rows), whose input stays in L2 */
@@ -217,12 +218,17 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
 /* Whether the L2 has room for the rows of the input that are read, and for something else. */
 bool conv2d_input_stays(const problem *p);
 size_t conv2d_rows_read(const problem *p);
-/* W: whether a block's columns may be copied into a panel, whether they must be, as the input is NHWC; and the panel
- * for the block as it stands. */
+/* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */
 bool conv2d_is_pointwise(const problem *p);
-bool conv2d_transposes_pixels(const problem *p);
-void conv2d_set_panel(blocking *b, const problem *p, const conv2d_kernel *kernel);
+void conv2d_set_panel(blocking *b, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
+/* W, NHWC with few output channels: whether pixels become planes first, and whether planes of outputs become pixels. */
+bool conv2d_transposes_pixels(const problem *p);
+bool conv2d_writes_pixels(const problem *p);
+/* Of a blocking whose other fields are set. */
+void conv2d_size_w_workspace(blocking *b, const problem *p, const conv2d_kernel *kernel);
+void conv2d_set_w_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel);
+size_t conv2d_weight_chunks(const problem *p);
 /* K: column tiles of nearly equal width. */
 size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel);
 /* W: whether its edge tiles span whole rows of this problem's few channels. */

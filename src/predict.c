@@ -150,16 +150,28 @@ static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel,
               w_edge_cost(p, kernel, b));
 }
 
+/* Planes of pixels as they come from the L2, some rows of which two row tiles copy, and pixels of planes. */
+static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, const blocking *b)
+{
+    const double each = kernel->lanes == 16 ? 0.3 : 0.45;
+    const double rows = b->scratch_row ? (double)(b->row_tiles * b->scratch_rows) : (double)p->in_height;
+    const double in = conv2d_transposes_pixels(p) ? each * rows * (double)(p->in_channels * p->in_width) : 0;
+    const double out =
+        conv2d_writes_pixels(p) ? (double)(p->out_height * p->out_width) * (3 + (double)p->out_channels) : 0;
+    return in + out;
+}
+
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     /* Few channels a group keep their promises least (64x64x64 3x3 g32: 42 % of peak instead of 63). */
     const double small = p->groups == 1 || p->out_channels >= 16 ? 1
                          : p->out_channels == 1                  ? 1.6
                                                                  : 1 + 0.8 / (double)p->out_channels;
-    if (conv2d_whole_rows(p, kernel))
-        return small * w_row_cycles(p, kernel) + w_copy_cycles(p);
-    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     const blocking b = conv2d_choose_blocking(p, kernel);
+    const double copies = w_copy_cycles(p) + w_pixel_cycles(p, kernel, &b);
+    if (b.whole_rows)
+        return small * w_row_cycles(p, kernel) + copies;
+    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     w_cost cost = {.panel = b.panel_columns != 0};
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
@@ -176,11 +188,8 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     const double masks = p->kernel_width > 1 ? 80 : 0;
     /* 1x1 of one channel a group at 14x14: 0.4 times the speed of D. */
     const double group = p->groups > 1 ? 120 : 0;
-    /* Of pixels, as they come from the L2. */
-    const double floats = (double)(p->in_channels * p->in_height) * (double)p->in_width;
-    const double transposes = conv2d_transposes_pixels(p) ? 0.3 * floats : 0;
-    return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + w_copy_cycles(p) +
-           visit_cycles(p, kernel, cost.panel) + transposes;
+    return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
+           visit_cycles(p, kernel, cost.panel);
 }
 
 /* K waits for the lines of a strided input that the L2 does not hold where all channels share a set; W's copy fetches

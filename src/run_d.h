@@ -17,7 +17,7 @@ typedef struct d_piece {
     size_t begin, count;
 } d_piece;
 
-/* Whether a kernel has tiles of n for a problem.  Asked as seldom as can be: tiny layers last as long as many answers. */
+/* Whether a kernel has tiles of n for a problem.  Asked seldom: tiny layers last as long as many answers. */
 typedef bool d_has_fn(const conv2d_kernel *kernel, const problem *p, size_t n);
 
 static inline d_spread d_spread_over(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t most,

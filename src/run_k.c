@@ -12,11 +12,11 @@
 #include "run_k.h"
 
 /*
- * What a tile fetches for the next ones, at most a line with each channel from `begin` on: the pixels that follow in
- * the last kernel row; of NCHW the last row of the outputs below, or of a 1x1 the next tile's columns.  An input that
- * stays in the L2 is fetched for the first output channels only (Zen 5, tensors of 12 MiB in turn, 104 1x1 layers: 1.02,
- * NHWC 1.01, the best 1.17; nothing else between: 1.00); later ones fetch a share of the next output channels' weights,
- * which may come from the L3.
+ * What a tile fetches for the next ones, at most a line with each channel from `begin` on: the pixels that follow
+ * in the last kernel row; of NCHW the last row of the outputs below, or of a 1x1 the next tile's columns.  An input
+ * that stays in the L2 is fetched for the first output channels only (Zen 5, tensors of 12 MiB in turn, 104 1x1 layers:
+ * 1.02, NHWC 1.01, the best 1.17; nothing else between: 1.00); later ones fetch a share of the next output channels'
+ * weights, which may come from the L3.
  */
 static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile, size_t begin)
 {

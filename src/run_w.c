@@ -27,7 +27,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
     for (size_t vector = begin; vector < end;) {
         const size_t width = run->b->whole_rows ? end : widest_columns(run->kernel, channels, end - vector);
         run->tile.in = in + vector * lanes;
-        run->tile.out = run->args->out + out + vector * lanes;
+        run->tile.out = run->out + out + vector * lanes;
         if (run->p->has_residual)
             run->tile.residual = run->args->residual + out + vector * lanes;
         run->tile.prefetch_out = run->tile.out + width * lanes;
@@ -42,7 +42,7 @@ static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin,
 {
     const problem *p = run->p;
     const size_t last = min_size(at->oc_end, oc + CONV2D_OC_BLOCK);
-    ptrdiff_t out = at->out + (ptrdiff_t)oc * p->out.channel;
+    ptrdiff_t out = at->out + (ptrdiff_t)oc * run->tile.out_channel_pitch;
     run->tile.weights = packed_weights(p, run->args->packed, at->group, oc) +
                         (at->ic_begin * p->kernel_height + at->kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, oc);
@@ -54,7 +54,7 @@ static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin,
         channels *= run->tile.repeats;
         run->tile.weights += channels;
         run->tile.bias += channels;
-        out += (ptrdiff_t)channels * p->out.channel;
+        out += (ptrdiff_t)channels * run->tile.out_channel_pitch;
     }
 }
 
@@ -64,8 +64,8 @@ static void activate_vectors(const w_run *run, const w_position *at, size_t oc, 
     const problem *p = run->p;
     const size_t column = begin * run->lanes, columns = min_size(end * run->lanes, p->out_width) - column;
     const size_t channels = min_size(at->oc_end - oc, CONV2D_OC_BLOCK);
-    run->kernel->activate(p->curve, run->args->out + at->out + (ptrdiff_t)oc * p->out.channel + column, channels,
-                          columns, p->out.channel);
+    const ptrdiff_t pitch = run->tile.out_channel_pitch;
+    run->kernel->activate(p->curve, run->out + at->out + (ptrdiff_t)oc * pitch + column, channels, columns, pitch);
 }
 
 /* All output channels of the chunk for vectors [begin, end), which are all interior, or one vector at an edge. */
@@ -87,16 +87,6 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
-/* 1x1: `columns` columns from `in` on, of planes or of pixels, become a panel. */
-static void fill_panel(const w_run *run, const float *in, size_t columns)
-{
-    const problem *p = run->p;
-    if (p->in.column == 1)
-        conv2d_fill_panel(p, run->b, in, run->panel, columns, run->fetches);
-    else
-        run->kernel->transpose(in, p->in.column, columns, p->in_channels, run->panel, run->tile.in_channel_pitch);
-}
-
 /* Makes a panel of a block's columns the input. */
 static void enter_panel(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
 {
@@ -105,17 +95,13 @@ static void enter_panel(w_run *run, w_position *at, size_t begin, size_t end, si
     if (shift && column_end - column < run->lanes) /* a shifted vector alone */
         column -= shift;
     if (run->tile.kernel_rows)
-        fill_panel(run, at->row + (ptrdiff_t)column * run->p->in.column, column_end - column);
+        conv2d_w_fill_panel(run, at->row + (ptrdiff_t)column * run->p->in.column, column_end - column);
     at->in = run->panel - column;
 }
 
-/* A block of columns, or a whole row as one: vectors at the left edge, inside, at the right edge. */
-static void run_block(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
+/* Vectors at the left edge, inside, at the right edge. */
+static void run_columns(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
 {
-    if (run->panel)
-        enter_panel(run, at, begin, end, shift);
-    else if (run->fetches)
-        conv2d_fetch_columns(run->p, at->row + end * run->lanes, (end - begin) * run->lanes);
     if (run->b->whole_rows) {
         at->edge = true;
         run_vectors(run, at, begin, end);
@@ -136,6 +122,20 @@ static void run_block(w_run *run, w_position *at, size_t begin, size_t end, size
     }
 }
 
+/* A block of columns, or a whole row as one. */
+static void run_block(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
+{
+    if (run->panel)
+        enter_panel(run, at, begin, end, shift);
+    else if (run->fetches)
+        conv2d_fetch_columns(run->p, at->row + end * run->lanes, (end - begin) * run->lanes);
+    if (run->planes)
+        conv2d_w_enter_planes(run, at, begin);
+    run_columns(run, at, begin, end, shift);
+    if (run->planes)
+        conv2d_w_store_pixels(run, at, begin, end);
+}
+
 /* The address of the row's kernel row `kernel_row`, column 0 of output column 0. */
 static const float *input_row(w_run *run, const w_row *at, const float *image, size_t kernel_row)
 {
@@ -146,7 +146,7 @@ static const float *input_row(w_run *run, const w_row *at, const float *image, s
     }
     if (run->scratch_of != at->filling) {
         run->scratch_of = at->filling;
-        conv2d_fill_phases(p, run->b, image, run->scratch, at->tile_begin);
+        conv2d_w_fill_rows(run, image, at->tile_begin);
     }
     const size_t y = (at->row - at->tile_begin) * p->stride_h + kernel_row * p->dilation_h;
     return run->scratch + (ptrdiff_t)y * run->b->scratch_row;
@@ -188,10 +188,11 @@ static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
         .oc_begin = piece_begin(row->chunk, blocks, run->b->chunks) * CONV2D_OC_BLOCK,
         .oc_end = min_size(piece_begin(row->chunk + 1, blocks, run->b->chunks) * CONV2D_OC_BLOCK, p->out_channels),
         .row = input_row(run, row, in, kernel_row),
-        .out = (ptrdiff_t)row->image * p->out.image + (ptrdiff_t)(row->group * p->out_channels) * p->out.channel +
-               (ptrdiff_t)row->row * p->out.row,
+        .pixels = (ptrdiff_t)row->image * p->out.image + (ptrdiff_t)(row->group * p->out_channels) * p->out.channel +
+                  (ptrdiff_t)row->row * p->out.row,
     };
     at.in = at.row;
+    at.out = at.pixels;
     at.first_bias = packed_bias(p, run->args->packed, at.group, at.oc_begin);
     run->prefetch_in = prefetch_offset(run);
     const size_t length = run->b->whole_rows ? run->vectors : run->b->block_vectors;
@@ -263,10 +264,10 @@ static void run_units(w_run *run, share units)
 
 /*
  * Then a 1x1 waits for its input (Zen 5: 64x304x304 32x1x1 1.5, 56x270x480 12x1x1 2.8 times as fast if it is fetched).
- * What the L3 still holds comes soon enough, and the prefetches cost 1-8 %; but of tensors of this size part is gone when
- * other layers have run in between: 14 layers of 4-9 MiB lose 2 % if nothing else runs, but are 1.16 and 1.21 times as
- * fast if three and eight copies of their tensors take turns; 9 layers of 3-4 MiB lose 2 % and gain 4 %.  With few output channels loads alone ask for
- * enough (64x388x388 2x1x1 0.86, 256x64x64 4x1x1 0.84).
+ * What the L3 still holds comes soon enough, and the prefetches cost 1-8 %; but of tensors of this size part is gone
+ * when other layers have run in between: 14 layers of 4-9 MiB lose 2 % if nothing else runs, but are 1.16 and 1.21
+ * times as fast if three and eight copies of their tensors take turns; 9 layers of 3-4 MiB lose 2 % and gain 4 %.  With
+ * few output channels loads alone ask for enough (64x388x388 2x1x1 0.86, 256x64x64 4x1x1 0.84).
  */
 static bool leaves_caches(const problem *p)
 {
@@ -295,6 +296,11 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     conv2d_find_tap_columns(&run);
     run.scratch = in_place ? NULL : workspace;
     run.panel = run.b->panel_columns ? workspace : NULL;
+    run.out = args->out;
+    if (run.b->plane_columns) {
+        run.planes = workspace + run.b->workspace - run.b->plane_columns * p->out_channels;
+        run.tile.out_channel_pitch = (ptrdiff_t)run.b->plane_columns;
+    }
     run.pointwise = conv2d_is_pointwise(p);
     run.fetches = run.lanes == 8 && run.pointwise && !conv2d_input_stays(p);
     run.low_fetches = run.lanes == 16 && run.pointwise && leaves_caches(p);

@@ -12,7 +12,8 @@ typedef struct w_position {
     size_t ic_begin;
     const float *row;        /* that row, kernel column 0 of output column 0 */
     const float *in;         /* the same, or where it would be if all of it were in the panel */
-    ptrdiff_t out;           /* offset of the group's first channel, output column 0 */
+    ptrdiff_t out;           /* offset in run->out of the group's first channel, output column 0 */
+    ptrdiff_t pixels;        /* the same in the output, where run->out are planes */
     const float *first_bias; /* of the chunk's first output channel */
     bool edge;
     size_t shift; /* columns that the edge vector begins before its place, to end with the row; 0: it is masked */
@@ -32,6 +33,8 @@ typedef struct w_run {
     size_t lanes, main_channels, vectors;
     float *scratch; /* NULL: read the input in place */
     float *panel;   /* NULL: there is none */
+    float *planes;  /* of a block's outputs that become pixels, a vector behind their beginning; NULL */
+    float *out;     /* what tiles write: the output, or where its first column would be if all of it were in planes */
     bool fetches;   /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
     bool pointwise;
     bool low_fetches;      /* AVX-512, 1x1: tiles of fewer than 16 channels, if the first, ask for the next columns */
@@ -47,6 +50,12 @@ typedef struct w_run {
     conv2d_tile tile;
 } w_run;
 
+/* run_w_pixels.c: fills the panel with `columns` columns from `in` on; the scratch rows with what a row tile reads. */
+void conv2d_w_fill_panel(const w_run *run, const float *in, size_t columns);
+void conv2d_w_fill_rows(const w_run *run, const float *image, size_t first_row);
+/* Vectors from `begin` on are to be written to planes; vectors [begin, end) have been. */
+void conv2d_w_enter_planes(w_run *run, w_position *at, size_t begin);
+void conv2d_w_store_pixels(const w_run *run, const w_position *at, size_t begin, size_t end);
 /* run_w_edges.c: the columns that each tap may read, and `shift`; once a run. */
 void conv2d_find_tap_columns(w_run *run);
 /* Gives the tile the masks of an edge vector; those of a row of few vectors. */

@@ -45,19 +45,27 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
     return NULL;
 }
 
+static const char *layout_refusal(const problem *p, const conv2d_kernel *kernel)
+{
+    const bool w = kernel->family == CONV2D_FAMILY_W, planes = conv2d_wants_planes(p, kernel);
+    const bool whole_rows = w || (kernel->family == CONV2D_FAMILY_D && !kernel->nhwc);
+    const bool transposes = planes || (w && conv2d_transposes_pixels(p));
+    if (p->in.column != 1 && !transposes && (whole_rows || (kernel->stride_w && !kernel->nhwc)))
+        return "made for NCHW input";
+    if (p->out.column != 1 && whole_rows && !(w && conv2d_writes_pixels(p)))
+        return "made for NCHW output";
+    if ((kernel->nhwc && !conv2d_bands_fit(p, kernel)) || (planes && !conv2d_planes_fit(p, kernel)))
+        return "its workspace would be too large";
+    return NULL;
+}
+
 static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->stride_w && kernel->stride_w != p->stride_w)
         return "made for another stride";
-    const bool whole_rows = kernel->family == CONV2D_FAMILY_W || (kernel->family == CONV2D_FAMILY_D && !kernel->nhwc);
-    const bool planes = conv2d_wants_planes(p, kernel);
-    const bool panel = kernel->family == CONV2D_FAMILY_W && conv2d_transposes_pixels(p);
-    if (p->in.column != 1 && !planes && !panel && (whole_rows || (kernel->stride_w && !kernel->nhwc)))
-        return "made for NCHW input";
-    if (p->out.column != 1 && whole_rows)
-        return "made for NCHW output";
-    if ((kernel->nhwc && !conv2d_bands_fit(p, kernel)) || (planes && !conv2d_planes_fit(p, kernel)))
-        return "its workspace would be too large";
+    const char *const refusal = layout_refusal(p, kernel);
+    if (refusal)
+        return refusal;
     if (kernel->kernel_width == 0)
         return NULL;
     if (kernel->kernel_width != p->kernel_width)

@@ -111,8 +111,9 @@ def check_tile(tile):
 
 def check_promise(tile, loop):
     """A pass of the loop is all unrolled taps times the tile, or several such where compilers unroll further.  Not so
-    in variants for edges: they leave taps out, or guard them, and compilers copy or merge the paths; nor in looped tiles
-    along more than six columns, whose inner variant has paths for some of the columns too, but one for all of them."""
+    in variants for edges: they leave taps out, or guard them, and compilers copy or merge the paths; nor in looped
+    tiles along more than six columns, whose inner variant has paths for some of the columns too, but one for all of
+    them."""
     if tile.promise:
         fmas = sum(map(is_fma, loop))
         layout, taps, _, family, channels, columns, edge = tile.promise.groups()

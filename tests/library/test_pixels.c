@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Family W on NHWC tensors with few output channels: pixels of the input become planes, by rows or, of a 1x1, by panels,
+ * and planes of outputs become pixels.  With an L2 of 4 KiB in the place of the machine's, so that small inputs are cut
+ * into row tiles.
+ */
+#include <string.h>
+
+#include "cpu.h"
+#include "support.h"
+
+const cpu_facts *__real_conv2d_cpu(void);
+const cpu_facts *__wrap_conv2d_cpu(void);
+
+static const cpu_facts *instead;
+
+const cpu_facts *__wrap_conv2d_cpu(void)
+{
+    return instead ? instead : __real_conv2d_cpu();
+}
+
+typedef struct shape {
+    size_t height, width, kernel_height, kernel_width, dilation;
+} shape;
+
+static conv_case case_of(const shape *s, size_t number)
+{
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_LEAKY_RELU, CONV2D_SILU};
+    static const size_t out_channels[] = {1, 2, 3, 4, 5, 7, 8, 11, 15};
+    conv_case c = {.desc = simple_desc(number % 4 == 3 ? 35 : 2 + number % 4 * 3, s->height, s->width,
+                                       out_channels[number % 9], s->kernel_height, s->kernel_width)};
+    conv2d_desc *const d = &c.desc;
+    d->batch = number % 3 == 0 ? 2 : 1;
+    d->dilation_h = d->dilation_w = s->dilation;
+    d->stride_h = number % 5 == 4 ? 2 : 1;
+    d->pad_top = number % s->kernel_height;
+    d->pad_bottom = number / 2 % s->kernel_height;
+    d->pad_left = number % s->kernel_width;
+    d->pad_right = number / 3 % s->kernel_width;
+    d->in_layout = number % 7 == 6 ? CONV2D_NCHW : CONV2D_NHWC;
+    d->out_layout = number % 7 == 5 ? CONV2D_NCHW : CONV2D_NHWC;
+    if (number % 4 == 1) /* pixels of larger tensors */
+        d->in_pitch[2] = d->in_layout == CONV2D_NHWC ? d->in_channels + 3 : 0;
+    if (number % 4 == 2)
+        d->out_pitch[2] = d->out_layout == CONV2D_NHWC ? d->out_channels + 5 : 0;
+    d->bias = number % 6 ? bias_given : NULL;
+    d->activation = activations[number % 4];
+    d->act_a = -0.25f;
+    c.parts = number % 6;
+    c.side = (guard_side)(number % 2);
+    c.offset = number % 16;
+    c.seed = number;
+    return c;
+}
+
+ParameterizedTestParameters(pixels, few_outputs_run_in_w)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, pixels, few_outputs_run_in_w)
+{
+    static const shape shapes[] = {{5, 40, 3, 3, 1},  {20, 17, 3, 3, 1}, {3, 100, 1, 1, 1}, {12, 33, 5, 1, 1},
+                                   {2, 64, 1, 9, 1},  {9, 16, 4, 4, 1},  {14, 30, 3, 3, 2}, {1, 300, 1, 1, 1},
+                                   {25, 48, 7, 7, 1}, {6, 5, 3, 3, 1},   {11, 90, 5, 5, 1}};
+    require_isa(*isa);
+    cpu_facts small = *__real_conv2d_cpu();
+    small.l2_bytes = 4096;
+    size_t ran = 0, tiled = 0;
+    conv2d_kernel_info info;
+    for (size_t kernel = 0; conv2d_kernel_at(kernel, &info); kernel++) {
+        if (info.isa != *isa || strcmp(info.family, "w") != 0)
+            continue;
+        for (size_t i = 0; i < 10 * sizeof shapes / sizeof *shapes; i++) {
+            conv_case c = case_of(&shapes[i % (sizeof shapes / sizeof *shapes)], i);
+            c.options = options_for(*isa);
+            c.options.kernel = info.name;
+            instead = i % 3 ? &small : NULL;
+            prepared ready;
+            const conv2d_status status = prepare_case(&c, &ready);
+            if (status == CONV2D_OK) {
+                ran++;
+                tiled += conv2d_workspace_size(&ready.plan, 1) < in_extent(&c.desc);
+                run_case(&c, &ready);
+                compare_case(&c, &ready);
+            } else
+                cr_assert_eq(status, CONV2D_KERNEL_MISMATCH, "%s", describe_case(&c));
+            instead = NULL;
+        }
+    }
+    cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 100 && tiled > 10), "%zu cases, %zu in tiles", ran, tiled);
+}
