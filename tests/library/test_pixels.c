@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Family W on NHWC tensors with few output channels: pixels of the input become planes, by rows or, of a 1x1, by panels,
- * and planes of outputs become pixels.  With an L2 of 4 KiB in the place of the machine's, so that small inputs are cut
- * into row tiles.
+ * Family W on NHWC tensors with few output channels: pixels of the input become planes, by rows or, of a 1x1, by
+ * panels, and planes of outputs become pixels.  With an L2 of 4 KiB in the place of the machine's, so that small inputs
+ * are cut into row tiles.
  */
 #include <string.h>
 

@@ -17,7 +17,8 @@ sys.dont_write_bytecode = True
 from table import MUTANTS  # noqa: E402
 
 ALL_TESTS = ['api', 'plan', 'variants', 'bounds', 'random', 'contract', 'properties', 'pool', 'pool_order',
-             'workspace', 'modes', 'large', 'tune', 'records', 'select', 'chain', 'chain_api', 'activations', 'kernels', 'pixels']
+             'workspace', 'modes', 'large', 'tune', 'records', 'select', 'chain', 'chain_api', 'activations', 'kernels',
+             'pixels']
 BUILD_SECONDS, TEST_SECONDS = 3000, 300
 
 

@@ -155,7 +155,7 @@ MUTANTS = [
     ('the rows of the second output begin early (D, NHWC)', 'src/run_d_nhwc.c',
      'max_size(next, p->kernel_height)}', 'next}', 'random variants'),
     ('a panel of pixels begins where one of planes would (W)', 'src/run_w.c',
-     'at->row + (ptrdiff_t)column * run->p->in.column, run', 'at->row + (ptrdiff_t)column, run', 'random variants'),
+     'at->row + (ptrdiff_t)column * run->p->in.column,', 'at->row + (ptrdiff_t)column,', 'pixels random'),
     ('a panel of pixels can be done without (W)', 'src/knobs.c',
      'p->stride_w == 1 && p->in.column == 1 && conv2d_rows_fit', 'p->stride_w == 1 && conv2d_rows_fit', 'tune'),
     ('a row of pixels becomes planes without its padding (W)', 'src/run_w_pixels.c',
