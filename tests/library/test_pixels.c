@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Family W on NHWC tensors with few output channels: pixels of the input become planes, by rows or, of a 1x1, by
- * panels, and planes of outputs become pixels.  With an L2 of 4 KiB in the place of the machine's, so that small inputs
- * are cut into row tiles.
+ * panels, and planes of outputs become pixels.  Family D on pixels with many channels, which it visits in chunks.  With
+ * caches of 4 KiB in the place of the machine's, so that small inputs are cut into row tiles and chunks.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cpu.h"
@@ -89,4 +90,46 @@ ParameterizedTest(conv2d_isa *isa, pixels, few_outputs_run_in_w)
         }
     }
     cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 100 && tiled > 10), "%zu cases, %zu in tiles", ran, tiled);
+}
+
+ParameterizedTestParameters(pixels, many_channels_run_in_chunks)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, pixels, many_channels_run_in_chunks)
+{
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_CLAMP, CONV2D_TANH};
+    require_isa(*isa);
+    cpu_facts small = *__real_conv2d_cpu();
+    small.l1_bytes = 4096;
+    instead = &small;
+    size_t chunked = 0;
+    for (size_t i = 0; i < 72; i++) {
+        const size_t channels = 90 + 7 * i, kernel = i % 3 ? 3 : 5, stride = i / 2 % 2 + 1;
+        conv_case c = {.desc = simple_desc(channels, 9 + i % 8, 6 + i % 19, channels, kernel, kernel),
+                       .options = options_for(*isa)};
+        c.desc.groups = channels;
+        c.desc.batch = i % 5 == 0 ? 2 : 1;
+        c.desc.stride_h = c.desc.stride_w = stride;
+        c.desc.pad_top = c.desc.pad_left = c.desc.pad_bottom = c.desc.pad_right = kernel / 2;
+        c.desc.in_layout = c.desc.out_layout = CONV2D_NHWC;
+        c.desc.bias = bias_given;
+        c.desc.residual = i % 7 == 6 ? residual_in_place : NULL;
+        c.desc.activation = activations[i / 4 % 3];
+        c.desc.act_b = 1;
+        c.parts = i % 4;
+        c.side = (guard_side)(i % 2);
+        c.seed = i;
+        prepared ready;
+        cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+        char text[8192], all[64];
+        conv2d_explain(&ready.plan, text, sizeof text);
+        snprintf(all, sizeof all, "%zu channels at a time", channels);
+        chunked += strstr(text, "channels at a time\n") && !strstr(text, all);
+        run_case(&c, &ready);
+        compare_case(&c, &ready);
+    }
+    instead = NULL;
+    cr_assert(*isa == CONV2D_ISA_SCALAR || chunked > 20, "%zu cases in chunks", chunked);
 }
