@@ -157,7 +157,7 @@ static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, cons
     const double rows = b->scratch_row ? (double)(b->row_tiles * b->scratch_rows) : (double)p->in_height;
     const double in = conv2d_transposes_pixels(p) ? each * rows * (double)(p->in_channels * p->in_width) : 0;
     const double out =
-        conv2d_writes_pixels(p) ? (double)(p->out_height * p->out_width) * (3 + (double)p->out_channels) : 0;
+        conv2d_writes_pixels(p) ? (double)(p->out_height * p->out_width) * (4 + 1.5 * (double)p->out_channels) : 0;
     return in + out;
 }
 
