@@ -54,11 +54,14 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const double part = (double)divide_up(channels, kernel->lanes) / (double)p->groups * (double)p->in_channels;
     const bool wide = kernel->lanes == 16;
     const double slow = wide ? 1.1 : 1.6, looped = kernel->kernel_width ? 1 : wide ? 1.4 : 1.45;
+    /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */
+    const bool apart = !kernel->kernel_width && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;
+    const double dilated = !apart ? 1 : wide ? 2.6 : 2;
     const double strided = p->stride_w == 1 ? 1 : 1.2;
     const d_spread columns = d_spread_columns(kernel, p);
-    return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * strided *
+    return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated * strided *
                uneven(&columns, p->out_width, kernel->tile_columns, wide ? 3 : 2) +
-           transpose_cycles(p, kernel) + 1 + 500.0 / (double)(p->batch * p->groups); /* before the first tile */
+           transpose_cycles(p, kernel) + 1;
 }
 
 /* Loops over taps: masks for each, or single loads of strided columns, and masks to make before the first (64x56x56
@@ -125,8 +128,15 @@ static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
 
 double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
 {
+    const double first = 500.0 / (double)(p->batch * p->groups); /* before the first tile */
+    if (conv2d_has_phases(p, kernel)) {                          /* of which the first is the largest */
+        problem phase;
+        conv2d_make_phase(p, 0, 0, &phase);
+        const double phases = (double)(p->dilation_h * p->dilation_w);
+        return phases * (nhwc_cycles(&phase, kernel) + 300.0 / (double)(p->batch * p->groups)) + first;
+    }
     if (kernel->nhwc)
-        return nhwc_cycles(p, kernel);
+        return nhwc_cycles(p, kernel) + first;
     /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
     const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
     /* Before the first tile (1x5x5 1x3x3 0.62 times K's speed). */

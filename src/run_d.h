@@ -144,7 +144,7 @@ typedef struct d_nhwc_run {
     conv2d_tile tile;
 } d_nhwc_run;
 
-void conv2d_d_nhwc_begin(d_nhwc_run *run, const ready_plan *plan, const conv2d_args *args);
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args);
 /* The run's output channels are so many from `first` on. */
 void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels);
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to);
@@ -155,6 +155,9 @@ void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, s
 /* The columns that tiles [begin, end) have. */
 d_piece conv2d_d_pieces_at(const d_spread *s, size_t begin, size_t end);
 
-run_fn conv2d_run_d_nhwc, conv2d_run_d_bands;
+/* In place: some of the tiles of all images, for so many channels at a time. */
+void conv2d_d_nhwc_units(d_nhwc_run *run, size_t chunk, share units);
+
+run_fn conv2d_run_d_nhwc, conv2d_run_d_bands, conv2d_run_d_dilated;
 
 #endif

@@ -152,24 +152,23 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
     }
 }
 
-void conv2d_d_nhwc_begin(d_nhwc_run *run, const ready_plan *plan, const conv2d_args *args)
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args)
 {
-    const problem *p = &plan->problem;
-    const size_t lanes = plan->kernel->lanes;
+    const size_t lanes = kernel->lanes;
     *run = (d_nhwc_run){
         .p = p,
         .args = args,
-        .kernel = plan->kernel,
-        .rows = d_spread_rows(plan->kernel, p),
-        .columns = d_spread_columns(plan->kernel, p),
+        .kernel = kernel,
+        .rows = d_spread_rows(kernel, p),
+        .columns = d_spread_columns(kernel, p),
         .lanes = lanes,
         .in_lanes = lanes / p->out_channels * p->in_channels,
         .tile = common_tile(p),
     };
-    for (size_t lane = 0; plan->kernel->grouped && lane < lanes; lane++)
+    for (size_t lane = 0; kernel->grouped && lane < lanes; lane++)
         run->lane_from[lane] = (int32_t)(lane / p->out_channels * p->in_channels);
     run->inner_end = run->columns.full;
-    while (plan->kernel->kernel_width && run->inner_end && !inner(run, d_piece_at(&run->columns, run->inner_end - 1)))
+    while (kernel->kernel_width && run->inner_end && !inner(run, d_piece_at(&run->columns, run->inner_end - 1)))
         run->inner_end--;
 }
 
@@ -229,17 +228,23 @@ static void run_units(d_nhwc_run *run, size_t first, share units)
     }
 }
 
+void conv2d_d_nhwc_units(d_nhwc_run *run, size_t chunk, share units)
+{
+    const problem *p = run->p;
+    const size_t channels = p->groups * p->out_channels;
+    conv2d_d_nhwc_set_pitches(run, &p->in, &p->out);
+    run->fetches = exceeds_l2(p, FETCHING_L2S);
+    for (size_t first = 0; first < channels; first += chunk) {
+        conv2d_d_nhwc_set_channels(run, first, min_size(channels - first, chunk));
+        run_units(run, first, units);
+    }
+}
+
 void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     d_nhwc_run run;
-    conv2d_d_nhwc_begin(&run, plan, args);
-    conv2d_d_nhwc_set_pitches(&run, &p->in, &p->out);
-    run.fetches = exceeds_l2(p, FETCHING_L2S);
-    const size_t channels = p->groups * p->out_channels, chunk = plan->blocking.chunk_channels;
+    conv2d_d_nhwc_begin(&run, p, plan->kernel, args);
     const share units = share_of(p->batch * run.rows.pieces * run.columns.pieces, part, parts);
-    for (size_t first = 0; first < channels; first += chunk) {
-        conv2d_d_nhwc_set_channels(&run, first, min_size(channels - first, chunk));
-        run_units(&run, first, units);
-    }
+    conv2d_d_nhwc_units(&run, plan->blocking.chunk_channels, units);
 }

@@ -33,6 +33,8 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
         return "made for one output channel a group";
     if (kernel->kernel_width == 0)
         return NULL;
+    if (conv2d_has_phases(p, kernel))
+        return NULL;
     if (p->dilation_h != 1)
         return "made for dilation 1";
     if (!kernel->nhwc && p->kernel_height != p->kernel_width)
@@ -70,7 +72,7 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
         return NULL;
     if (kernel->kernel_width != p->kernel_width)
         return "made for another kernel width";
-    if (p->dilation_w != 1 && p->kernel_width > 1)
+    if (p->dilation_w != 1 && p->kernel_width > 1 && !conv2d_has_phases(p, kernel))
         return "made for dilation 1";
     return NULL;
 }

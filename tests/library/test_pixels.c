@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Family W on NHWC tensors with few output channels: pixels of the input become planes, by rows or, of a 1x1, by
- * panels, and planes of outputs become pixels.  Family D on pixels with many channels, which it visits in chunks.  With
- * caches of 4 KiB in the place of the machine's, so that small inputs are cut into row tiles and chunks.
+ * panels, and planes of outputs become pixels.  Family D on pixels with many channels, which it visits in chunks, and
+ * with dilations, whose phases are dense problems.  With caches of 4 KiB in the place of the machine's, so that small
+ * inputs are cut into row tiles and chunks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -132,4 +133,54 @@ ParameterizedTest(conv2d_isa *isa, pixels, many_channels_run_in_chunks)
     }
     instead = NULL;
     cr_assert(*isa == CONV2D_ISA_SCALAR || chunked > 20, "%zu cases in chunks", chunked);
+}
+
+ParameterizedTestParameters(pixels, dilations_run_in_phases)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, pixels, dilations_run_in_phases)
+{
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_HARD_SWISH};
+    require_isa(*isa);
+    size_t ran = 0;
+    conv2d_kernel_info info;
+    for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
+        if (info.isa != *isa || !strstr(info.name, "_nhwc_kw") || info.kernel_width == 0 || info.stride_w != 1 ||
+            !strstr(info.name, "_d"))
+            continue;
+        for (size_t i = 0; i < 60; i++) {
+            const size_t channels = 5 + 11 * (i % 7), half = info.kernel_width / 2;
+            conv_case c = {
+                .desc = simple_desc(channels, 0, 0, channels, i % 4 ? info.kernel_width : 1 + i % 5, info.kernel_width),
+                .options = options_for(*isa)};
+            conv2d_desc *const d = &c.desc;
+            d->groups = channels;
+            d->batch = i % 9 == 0 ? 2 : 1;
+            d->dilation_h = 1 + i % 5;
+            d->dilation_w = 1 + (i / 2 + 1) % 6;
+            d->pad_top = i % 6;
+            d->pad_bottom = i / 3 % 5;
+            d->pad_left = (i * 5) % (half * d->dilation_w + 1);
+            d->pad_right = (i * 3) % (half * d->dilation_w + 1);
+            d->in_height = input_for(1 + i % 13, d->kernel_height, 1, d->dilation_h, d->pad_top + d->pad_bottom);
+            d->in_width = input_for(1 + i % 29, d->kernel_width, 1, d->dilation_w, d->pad_left + d->pad_right);
+            d->in_layout = d->out_layout = CONV2D_NHWC;
+            if (i % 3 == 1)
+                d->in_pitch[2] = channels + 2;
+            if (i % 3 == 2)
+                d->out_pitch[1] = (d->in_width + d->pad_left + d->pad_right + 3) * channels;
+            d->bias = i % 6 ? bias_given : NULL;
+            d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
+            d->activation = activations[i / 4 % 3];
+            c.options.kernel = info.name;
+            c.parts = i % 8;
+            c.side = (guard_side)(i % 2);
+            c.offset = i % 16;
+            c.seed = i;
+            ran += try_case(&c) == CONV2D_OK && (d->dilation_h > 1 || d->dilation_w > 1);
+        }
+    }
+    cr_assert(*isa == CONV2D_ISA_SCALAR || ran > 100, "%zu cases", ran);
 }

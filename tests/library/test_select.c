@@ -62,6 +62,8 @@ static const choice choices[] = {
     {"64x112x112 3x3 s2 p1 g64", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_d7x1"},
     {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw7_s1__avx512_d2x7"},
     {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
+    {"128x33x33 3x3 p6 d6 g128 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
+    {"160x14x14 5x5 p4 d2 g160 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"96x56x56 3x3 s3 p1 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
     /* What NCHW has no unrolled tiles for runs along channels, transposed; but not a few taps. */
     {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kwany_sany__avx512_d1x14"},

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Dilated depthwise convolutions of NHWC as dense ones.  Outputs whose rows and columns have the same remainders modulo
+ * the dilation, a phase, read nothing but the pixels of one such set of the input, which no other phase reads: a small
+ * image with larger pitches, for the unrolled tiles, and each line of the L1 serves all its taps while it is there.
+ */
+#include "run_d.h"
+
+/* Along one axis: the first input of a phase, how many there are, how many lie before them, and its outputs. */
+typedef struct d_phase {
+    size_t first, inputs, pad, outputs;
+} d_phase;
+
+static d_phase phase_at(size_t phase, size_t dilation, size_t pad, size_t inputs, size_t outputs)
+{
+    const size_t before = pad > phase ? divide_up(pad - phase, dilation) : 0;
+    const size_t first = phase + before * dilation - pad;
+    return (d_phase){
+        .first = first,
+        .inputs = first < inputs ? divide_up(inputs - first, dilation) : 0,
+        .pad = before,
+        .outputs = phase < outputs ? divide_up(outputs - phase, dilation) : 0,
+    };
+}
+
+static d_phase phase_of_rows(const problem *p, size_t phase)
+{
+    return phase_at(phase, p->dilation_h, p->pad_top, p->in_height, p->out_height);
+}
+
+static d_phase phase_of_columns(const problem *p, size_t phase)
+{
+    return phase_at(phase, p->dilation_w, p->pad_left, p->in_width, p->out_width);
+}
+
+/* Each phase has inputs, and columns of padding that unrolled tiles allow for. */
+static bool columns_suit(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t half = kernel->kernel_width / 2;
+    for (size_t column = 0; column < p->dilation_w; column++) {
+        const d_phase at = phase_of_columns(p, column);
+        if (at.outputs && (at.pad > half || at.pad + at.inputs + half + 1 < at.outputs + kernel->kernel_width))
+            return false;
+    }
+    return true;
+}
+
+bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { MOST = 64 };
+    const bool dilated = p->dilation_h != 1 || p->dilation_w != 1;
+    const bool pixels = p->in.channel == 1 && p->out.channel == 1 && p->in.column != 1 && p->out.column != 1;
+    return kernel->nhwc && kernel->kernel_width && !kernel->grouped && dilated && pixels && p->stride_h == 1 &&
+           p->stride_w == 1 && p->dilation_h <= MOST && p->dilation_w <= MOST && p->dilation_h <= p->in_height &&
+           p->dilation_w <= p->in_width && columns_suit(p, kernel);
+}
+
+void conv2d_make_phase(const problem *p, size_t row, size_t column, problem *phase)
+{
+    const d_phase rows = phase_of_rows(p, row), columns = phase_of_columns(p, column);
+    *phase = *p;
+    phase->dilation_h = phase->dilation_w = 1;
+    phase->in_height = rows.inputs;
+    phase->out_height = rows.outputs;
+    phase->pad_top = rows.pad;
+    phase->in_width = columns.inputs;
+    phase->out_width = columns.outputs;
+    phase->pad_left = columns.pad;
+    phase->in.row *= (ptrdiff_t)p->dilation_h;
+    phase->out.row *= (ptrdiff_t)p->dilation_h;
+    phase->in.column *= (ptrdiff_t)p->dilation_w;
+    phase->out.column *= (ptrdiff_t)p->dilation_w;
+}
+
+/* Its tensors, within those of the whole. */
+static conv2d_args args_of(const problem *p, const conv2d_args *args, size_t row, size_t column)
+{
+    const ptrdiff_t out = (ptrdiff_t)row * p->out.row + (ptrdiff_t)column * p->out.column;
+    conv2d_args phase = *args;
+    phase.in += (ptrdiff_t)phase_of_rows(p, row).first * p->in.row +
+                (ptrdiff_t)phase_of_columns(p, column).first * p->in.column;
+    phase.out += out;
+    if (p->has_residual)
+        phase.residual += out;
+    return phase;
+}
+
+/* What depends on sizes is the same for most phases: finding it takes longer than a tile. */
+static bool same_sizes(const problem *a, const problem *b)
+{
+    return a->in_height == b->in_height && a->in_width == b->in_width && a->out_height == b->out_height &&
+           a->out_width == b->out_width && a->pad_top == b->pad_top && a->pad_left == b->pad_left;
+}
+
+/* Units of work are the tiles of all phases, one phase after the other; so many of them. */
+static size_t count_units(const problem *whole, const conv2d_kernel *kernel, size_t high, size_t wide)
+{
+    size_t rows = 0, columns = 0;
+    problem p;
+    for (size_t row = 0; row < high; row++) {
+        conv2d_make_phase(whole, row, 0, &p);
+        rows += d_spread_rows(kernel, &p).pieces;
+    }
+    for (size_t column = 0; column < wide; column++) {
+        conv2d_make_phase(whole, 0, column, &p);
+        columns += d_spread_columns(kernel, &p).pieces;
+    }
+    return whole->batch * rows * columns;
+}
+
+void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+{
+    const problem *whole = &plan->problem;
+    const size_t high = min_size(whole->dilation_h, whole->out_height);
+    const size_t wide = min_size(whole->dilation_w, whole->out_width);
+    const share units = share_of(count_units(whole, plan->kernel, high, wide), part, parts);
+    problem p, latest = {.batch = 0};
+    conv2d_args within;
+    d_nhwc_run run;
+    for (size_t i = 0, before = 0; i < high * wide && before < units.end; i++) {
+        conv2d_make_phase(whole, i / wide, i % wide, &p);
+        within = args_of(whole, args, i / wide, i % wide);
+        if (i == 0 || !same_sizes(&p, &latest))
+            conv2d_d_nhwc_begin(&run, &p, plan->kernel, &within);
+        latest = p;
+        const size_t behind = before + p.batch * run.rows.pieces * run.columns.pieces;
+        const share here = {max_size(units.begin, before) - before, min_size(units.end, behind) - before};
+        if (units.begin < behind)
+            conv2d_d_nhwc_units(&run, plan->blocking.chunk_channels, here);
+        before = behind;
+    }
+}
