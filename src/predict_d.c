@@ -56,9 +56,9 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const double slow = wide ? 1.1 : 1.6, looped = kernel->kernel_width ? 1 : wide ? 1.4 : 1.45;
     /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */
     const bool apart = !kernel->kernel_width && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;
-    const double dilated = !apart ? 1 : wide ? 2.6 : 2;
+    const double dilated = !apart ? 1 : wide ? 2.8 : 2;
     const double strided = p->stride_w == 1 ? 1 : 1.2;
-    const d_spread columns = d_spread_columns(kernel, p);
+    const d_spread columns = conv2d_spread_columns(kernel, p);
     return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated * strided *
                uneven(&columns, p->out_width, kernel->tile_columns, wide ? 3 : 2) +
            transpose_cycles(p, kernel) + 1;
@@ -121,22 +121,22 @@ static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
     const double slower = kernel->grouped ? planes_factor(p, kernel) : 1;
     const double channels = (double)(p->in_channels * p->out_channels) * slower;
     const double taps = valid_rows(p) * (double)p->kernel_width * channels;
-    const d_spread rows = d_spread_rows(kernel, p);
+    const d_spread rows = conv2d_spread_rows(kernel, p);
     return taps * row_vectors(p, kernel) * fma_cycles(kernel) * slow * strided *
            uneven(&rows, p->out_height, kernel->tile_channels, 0.6 * (double)(p->kernel_height - 1));
 }
 
 double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
 {
-    const double first = 500.0 / (double)(p->batch * p->groups); /* before the first tile */
-    if (conv2d_has_phases(p, kernel)) {                          /* of which the first is the largest */
-        problem phase;
-        conv2d_make_phase(p, 0, 0, &phase);
-        const double phases = (double)(p->dilation_h * p->dilation_w);
-        return phases * (nhwc_cycles(&phase, kernel) + 300.0 / (double)(p->batch * p->groups)) + first;
+    if (kernel->nhwc) {
+        const bool phased = conv2d_has_phases(p, kernel);
+        const double first = 500.0 / (double)(p->batch * p->groups); /* before the first tile */
+        problem phase = *p;
+        if (phased) /* the first is the largest */
+            conv2d_make_phase(p, 0, 0, &phase);
+        const double cycles = nhwc_cycles(&phase, kernel);
+        return first + (phased ? (double)(p->dilation_h * p->dilation_w) * (cycles + 0.6 * first) : cycles);
     }
-    if (kernel->nhwc)
-        return nhwc_cycles(p, kernel) + first;
     /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
     const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;
     /* Before the first tile (1x5x5 1x3x3 0.62 times K's speed). */

@@ -268,7 +268,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .args = args,
         .kernel = plan->kernel,
         .lanes = plan->kernel->lanes,
-        .rows = d_spread_rows(plan->kernel, p),
+        .rows = conv2d_spread_rows(plan->kernel, p),
         .spans = spans,
         .most_vectors = most_vectors(plan->kernel, p),
         .tile = common_tile(p),

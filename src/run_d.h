@@ -17,36 +17,6 @@ typedef struct d_piece {
     size_t begin, count;
 } d_piece;
 
-/* Whether a kernel has tiles of n for a problem.  Asked seldom: tiny layers last as long as many answers. */
-typedef bool d_has_fn(const conv2d_kernel *kernel, const problem *p, size_t n);
-
-static inline d_spread d_spread_over(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t most,
-                                     size_t extent)
-{
-    d_spread s = {.largest = most};
-    while (!has(kernel, p, s.largest))
-        s.largest--;
-    s.pieces = s.full = extent / s.largest;
-    size_t size = s.largest;
-    const size_t rest = extent - s.full * s.largest;
-    for (size_t at = 0; at < rest; at += size) {
-        while (size > rest - at || !has(kernel, p, size))
-            size--;
-        s.begin[s.pieces - s.full] = (uint8_t)at;
-        s.count[s.pieces - s.full] = (uint8_t)size;
-        s.pieces++;
-    }
-    return s;
-}
-
-/* What a tile of so many rows reads of a strided input, and fetches for the next, should fit in the L1 (32x320x320 3x3
- * s2: 7 rows are half as fast as 4); with stride 1 larger tiles are worth more. */
-static inline bool d_rows_stay(const problem *p, size_t rows)
-{
-    const size_t reads = (rows - 1) * p->stride_h + p->kernel_height, fetches = rows * p->stride_h;
-    return p->stride_h == 1 || (reads + fetches) * p->in_width * sizeof(float) <= conv2d_cpu()->l1_bytes;
-}
-
 /* Whether an unrolled NCHW kernel has variants for half a vector. */
 static inline bool has_half(const conv2d_kernel *kernel)
 {
@@ -64,42 +34,9 @@ static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_
     return (first < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0) | (half ? CONV2D_HALF : 0);
 }
 
-/* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for equal
- * strides; AVX2's of NHWC lose where no input row serves two outputs in full (Zen 5: 3x3 s2x1 0.9, s1x2 1.4). */
-static inline bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t rows)
-{
-    const bool equal = p->stride_h == p->stride_w;
-    if (kernel->nhwc)
-        return equal || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
-    return equal && (!kernel->kernel_width || d_rows_stay(p, rows));
-}
-
-/* Some tiles are there for rows of one vector only. */
-static inline bool d_has_rows(const conv2d_kernel *kernel, const problem *p, size_t n)
-{
-    if (n == 1)
-        return true;
-    const bool unrolled = !kernel->nhwc && kernel->kernel_width;
-    const int variant = unrolled && p->out_width <= kernel->lanes ? d_variant(kernel, p, 0) : CONV2D_INTERIOR;
-    return has_tile(kernel, n, 1) && tile_of(kernel, n, 1)->variant[variant] && d_rows_pay(kernel, p, n);
-}
-
-static inline d_spread d_spread_rows(const conv2d_kernel *kernel, const problem *p)
-{
-    return d_spread_over(d_has_rows, kernel, p, CONV2D_MAX_TILE_CHANNELS, p->out_height);
-}
-
-/* Of an NHWC kernel. */
-static inline bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t n)
-{
-    (void)p;
-    return has_tile(kernel, 1, n);
-}
-
-static inline d_spread d_spread_columns(const conv2d_kernel *kernel, const problem *p)
-{
-    return d_spread_over(d_has_columns, kernel, p, CONV2D_MAX_TILE_COLUMNS, p->out_width);
-}
+/* spread_d.c: the output rows, and of an NHWC kernel the columns, over the tiles that serve them well. */
+d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p);
+d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p);
 
 static inline d_piece d_piece_at(const d_spread *s, size_t index)
 {

@@ -55,7 +55,7 @@ bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel)
            p->dilation_w <= p->in_width && columns_suit(p, kernel);
 }
 
-void conv2d_make_phase(const problem *p, size_t row, size_t column, problem *phase)
+ptrdiff_t conv2d_make_phase(const problem *p, size_t row, size_t column, problem *phase)
 {
     const d_phase rows = phase_of_rows(p, row), columns = phase_of_columns(p, column);
     *phase = *p;
@@ -70,19 +70,7 @@ void conv2d_make_phase(const problem *p, size_t row, size_t column, problem *pha
     phase->out.row *= (ptrdiff_t)p->dilation_h;
     phase->in.column *= (ptrdiff_t)p->dilation_w;
     phase->out.column *= (ptrdiff_t)p->dilation_w;
-}
-
-/* Its tensors, within those of the whole. */
-static conv2d_args args_of(const problem *p, const conv2d_args *args, size_t row, size_t column)
-{
-    const ptrdiff_t out = (ptrdiff_t)row * p->out.row + (ptrdiff_t)column * p->out.column;
-    conv2d_args phase = *args;
-    phase.in += (ptrdiff_t)phase_of_rows(p, row).first * p->in.row +
-                (ptrdiff_t)phase_of_columns(p, column).first * p->in.column;
-    phase.out += out;
-    if (p->has_residual)
-        phase.residual += out;
-    return phase;
+    return (ptrdiff_t)rows.first * p->in.row + (ptrdiff_t)columns.first * p->in.column;
 }
 
 /* What depends on sizes is the same for most phases: finding it takes longer than a tile. */
@@ -99,11 +87,11 @@ static size_t count_units(const problem *whole, const conv2d_kernel *kernel, siz
     problem p;
     for (size_t row = 0; row < high; row++) {
         conv2d_make_phase(whole, row, 0, &p);
-        rows += d_spread_rows(kernel, &p).pieces;
+        rows += conv2d_spread_rows(kernel, &p).pieces;
     }
     for (size_t column = 0; column < wide; column++) {
         conv2d_make_phase(whole, 0, column, &p);
-        columns += d_spread_columns(kernel, &p).pieces;
+        columns += conv2d_spread_columns(kernel, &p).pieces;
     }
     return whole->batch * rows * columns;
 }
@@ -118,8 +106,13 @@ void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_
     conv2d_args within;
     d_nhwc_run run;
     for (size_t i = 0, before = 0; i < high * wide && before < units.end; i++) {
-        conv2d_make_phase(whole, i / wide, i % wide, &p);
-        within = args_of(whole, args, i / wide, i % wide);
+        const ptrdiff_t in = conv2d_make_phase(whole, i / wide, i % wide, &p);
+        const ptrdiff_t out = (ptrdiff_t)(i / wide) * whole->out.row + (ptrdiff_t)(i % wide) * whole->out.column;
+        within = *args;
+        within.in += in;
+        within.out += out;
+        if (p.has_residual)
+            within.residual += out;
         if (i == 0 || !same_sizes(&p, &latest))
             conv2d_d_nhwc_begin(&run, &p, plan->kernel, &within);
         latest = p;

@@ -39,9 +39,9 @@ void conv2d_w_store_pixels(const w_run *run, const w_position *at, size_t begin,
 {
     const problem *p = run->p;
     const size_t first = begin * run->lanes, columns = min_size(end * run->lanes, p->out_width) - first;
-    const float *from = run->planes + run->lanes;
+    const float *plane = run->planes + run->lanes;
     float *out = run->args->out + at->pixels + (ptrdiff_t)first * p->out.column;
-    for (size_t column = 0; column < columns; column++, from++, out += p->out.column)
-        for (size_t channel = 0; channel < p->out_channels; channel++)
-            out[channel] = from[(ptrdiff_t)channel * run->tile.out_channel_pitch];
+    for (size_t channel = 0; channel < p->out_channels; channel++, plane += run->tile.out_channel_pitch)
+        for (size_t column = 0; column < columns; column++)
+            out[(ptrdiff_t)column * p->out.column + (ptrdiff_t)channel] = plane[column];
 }
