@@ -237,8 +237,8 @@ size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_workspace_per_part(const ready_plan *p);
 /* blocking_d.c */
 void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel);
-/* run_d_dilated.c: whether a dilated problem is as many dense ones as its dilations have phases; makes one of these, and
- * returns where its input begins. */
+/* run_d_dilated.c: whether a dilated problem is as many dense ones as its dilations have phases; makes one of these,
+ * and returns where its input begins. */
 bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel);
 ptrdiff_t conv2d_make_phase(const problem *p, size_t row, size_t column, problem *phase);
 /* Whether the workspace has room for what a tile of NHWC needs of a band. */

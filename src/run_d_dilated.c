@@ -33,7 +33,7 @@ static d_phase phase_of_columns(const problem *p, size_t phase)
     return phase_at(phase, p->dilation_w, p->pad_left, p->in_width, p->out_width);
 }
 
-/* Each phase has inputs, and columns of padding that unrolled tiles allow for. */
+/* Each phase has no more columns of padding than unrolled tiles allow for. */
 static bool columns_suit(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t half = kernel->kernel_width / 2;
@@ -45,14 +45,15 @@ static bool columns_suit(const problem *p, const conv2d_kernel *kernel)
     return true;
 }
 
+/* Of the rows nothing is asked: chains run bands of them. */
 bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel)
 {
     enum { MOST = 64 };
     const bool dilated = p->dilation_h != 1 || p->dilation_w != 1;
     const bool pixels = p->in.channel == 1 && p->out.channel == 1 && p->in.column != 1 && p->out.column != 1;
     return kernel->nhwc && kernel->kernel_width && !kernel->grouped && dilated && pixels && p->stride_h == 1 &&
-           p->stride_w == 1 && p->dilation_h <= MOST && p->dilation_w <= MOST && p->dilation_h <= p->in_height &&
-           p->dilation_w <= p->in_width && columns_suit(p, kernel);
+           p->stride_w == 1 && p->dilation_h <= MOST && p->dilation_w <= MOST && p->dilation_w <= p->in_width &&
+           columns_suit(p, kernel);
 }
 
 ptrdiff_t conv2d_make_phase(const problem *p, size_t row, size_t column, problem *phase)
