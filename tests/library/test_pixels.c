@@ -162,8 +162,8 @@ ParameterizedTest(conv2d_isa *isa, pixels, dilations_run_in_phases)
             d->dilation_w = 1 + (i / 2 + 1) % 6;
             d->pad_top = i % 6;
             d->pad_bottom = i / 3 % 5;
-            d->pad_left = (i * 5) % (half * d->dilation_w + 1);
-            d->pad_right = (i * 3) % (half * d->dilation_w + 1);
+            d->pad_left = (i * 5) % (half * d->dilation_w + 3);
+            d->pad_right = (i * 3) % (half * d->dilation_w + 3);
             d->in_height = input_for(1 + i % 13, d->kernel_height, 1, d->dilation_h, d->pad_top + d->pad_bottom);
             d->in_width = input_for(1 + i % 29, d->kernel_width, 1, d->dilation_w, d->pad_left + d->pad_right);
             d->in_layout = d->out_layout = CONV2D_NHWC;
