@@ -128,12 +128,13 @@ static void emit_row(writer *w, const spec *s)
 
 /*
  * A tile of a 1x1 may take no longer than 100 cycles: nothing but the tap is in its loop, whose exit is then often
- * foreseen (Zen 4, AVX2 1-5 %, 8x3 3 %; 16x1 loses 2 %), and the outputs to be written next are fetched before it.
+ * foreseen (Zen 4, AVX2 1-5 %, 8x3 3 %; 16x1 loses 2 %), and the outputs to be written next are fetched before it, if
+ * run_w.c asks for them.
  */
 static void emit_short_channels(writer *w, const spec *s)
 {
     const int floats = s->tile.columns * s->isa->lanes;
-    block_begin(w, "for (int k = 0; k < %d; k++)", s->tile.channels);
+    block_begin(w, "for (int k = 0; prefetch_out && k < %d; k++)", s->tile.channels);
     for (int at = 0; at < floats; at += 16)
         line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
     line(w, "prefetch_out += out_channel_pitch;");

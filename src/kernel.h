@@ -100,7 +100,7 @@ typedef struct conv2d_tile {
 
     ptrdiff_t in_plane_pitch;  /* NCHW, several input channels: between them */
     ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row will need */
-    const float *prefetch_out; /* W, K: the outputs that will be written next */
+    const float *prefetch_out; /* W, K: the outputs that will be written next; W's low tiles of a 1x1: or NULL */
     ptrdiff_t prefetch_pitch;  /* K, between them */
     const float *ahead;        /* K: what the next tiles will need, a line with each channel */
     ptrdiff_t ahead_step;

@@ -30,7 +30,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
         run->tile.out = run->out + out + vector * lanes;
         if (run->p->has_residual)
             run->tile.residual = run->args->residual + out + vector * lanes;
-        run->tile.prefetch_out = run->tile.out + width * lanes;
+        run->tile.prefetch_out = low && !run->leaves ? NULL : run->tile.out + width * lanes;
         run->tile.prefetch_in = !low ? run->prefetch_in : fetches ? (ptrdiff_t)(width * lanes) - LINE_FLOATS : 0;
         tile_of(run->kernel, channels, width)->variant[sides](&run->tile);
         vector += width;
@@ -263,11 +263,13 @@ static void run_units(w_run *run, share units)
 }
 
 /*
- * Then a 1x1 waits for its input (Zen 5: 64x304x304 32x1x1 1.5, 56x270x480 12x1x1 2.8 times as fast if it is fetched).
- * What the L3 still holds comes soon enough, and the prefetches cost 1-8 %; but of tensors of this size part is gone
- * when other layers have run in between: 14 layers of 4-9 MiB lose 2 % if nothing else runs, but are 1.16 and 1.21
- * times as fast if three and eight copies of their tensors take turns; 9 layers of 3-4 MiB lose 2 % and gain 4 %.  With
- * few output channels loads alone ask for enough (64x388x388 2x1x1 0.86, 256x64x64 4x1x1 0.84).
+ * Then low tiles of a 1x1 fetch the outputs they write next, which costs others 1 % (Zen 5, 47 layers; 12x270x480 56x1x1
+ * 0.8 without), and with AVX-512 the input, for which they would wait (64x304x304 32x1x1 1.5, 56x270x480 12x1x1 2.8
+ * times as fast if it is fetched).  What the L3 still holds comes soon enough, and the prefetches cost 1-8 %; but of
+ * tensors of this size part is gone when other layers have run in between: 14 layers of 4-9 MiB lose 2 % if nothing
+ * else runs, but are 1.16 and 1.21 times as fast if three and eight copies of their tensors take turns; 9 layers of 3-4
+ * MiB lose 2 % and gain 4 %.  With few output channels loads alone ask for enough (64x388x388 2x1x1 0.86, 256x64x64
+ * 4x1x1 0.84).
  */
 static bool leaves_caches(const problem *p)
 {
@@ -303,7 +305,8 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     }
     run.pointwise = conv2d_is_pointwise(p);
     run.fetches = run.lanes == 8 && run.pointwise && !conv2d_input_stays(p);
-    run.low_fetches = run.lanes == 16 && run.pointwise && leaves_caches(p);
+    run.leaves = run.pointwise && leaves_caches(p);
+    run.low_fetches = run.lanes == 16 && run.leaves;
     run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns
                                             : p->in.channel;
