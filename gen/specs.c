@@ -15,7 +15,7 @@
 static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
 /* Stride 0 of K is any distance between columns: other strides, and NHWC with any stride. */
-static const tap_row k_taps[] = {{1, 1}, {1, 2}, {1, 0}, {3, 1}, {3, 2}, {3, 0}, {0, 1}, {0, 2}, {0, 0}};
+static const tap_row k_taps[] = {{1, 1}, {1, 0}, {3, 1}, {3, 2}, {3, 0}, {0, 1}, {0, 2}, {0, 0}};
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
 static const tile_row w_avx512[] = {

@@ -143,6 +143,10 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         conv2d_set_d_blocking(&b, p, kernel);
         return b;
     }
+    if (conv2d_subsamples(p, kernel)) {
+        conv2d_set_subsampled(&b, p);
+        return b;
+    }
     b.channel_blocks = channel_blocks(p, kernel);
     if (kernel->family == CONV2D_FAMILY_W) {
         conv2d_set_w_blocking(&b, p, kernel);

@@ -76,7 +76,8 @@ bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel)
 
 /*
  * NHWC: few output channels leave most of K's lanes idle, and its sums wait for each other.  W makes planes of the
- * pixels first, and pixels of its few planes of outputs (Zen 5: @BEST@).
+ * pixels first, and pixels of its few planes of outputs (Zen 5: 64x256x256 3x9x9 3.7, 64x128x128 3x3x3 2.9
+ * times as fast).
  */
 enum { FEW_CHANNELS = CONV2D_OC_BLOCK - 1 };
 

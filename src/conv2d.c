@@ -138,7 +138,10 @@ void conv2d_run_family(const ready_plan *p, const conv2d_args *args, size_t part
                                   [CONV2D_FAMILY_W] = conv2d_run_w,
                                   [CONV2D_FAMILY_K] = conv2d_run_k,
                                   [CONV2D_FAMILY_D] = conv2d_run_d};
-    run[p->kernel->family](p, args, part, parts);
+    if (p->blocking.subsampled_columns)
+        conv2d_run_subsampled(p, args, part, parts);
+    else
+        run[p->kernel->family](p, args, part, parts);
 }
 
 static inline __attribute__((always_inline)) void run_checked(const ready_plan *p, const conv2d_args *args, size_t part,

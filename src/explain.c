@@ -28,6 +28,11 @@ static void say_blocking(text *t, const ready_plan *plan)
             say(t, "blocking: %zu channels at a time\n", b->chunk_channels);
         return;
     }
+    if (b->subsampled_columns) {
+        say(t, "blocking: the inputs of %zu outputs at a time copied to the workspace, as a dense 1x1\n",
+            b->subsampled_columns);
+        return;
+    }
     say(t, "blocking: in_channels in %zu pieces", b->channel_blocks);
     if (plan->kernel->family == CONV2D_FAMILY_W) {
         say(t, ", %zu vectors of columns for all out_channels, these in %zu chunks", b->block_vectors, b->chunks);

@@ -78,7 +78,7 @@ static size_t limit_k(const blocking *b, const problem *p, const conv2d_kernel *
 size_t conv2d_knob_limit(const blocking *b, const problem *p, const conv2d_kernel *kernel, size_t knob)
 {
     const bool w = kernel->family == CONV2D_FAMILY_W, k = kernel->family == CONV2D_FAMILY_K;
-    if (p->empty || (!w && !k))
+    if (p->empty || (!w && !k) || b->subsampled_columns)
         return 0;
     /* Sums that pass through the output would overwrite a residual that is the same tensor. */
     if (knob == CONV2D_KNOB_CHANNEL_BLOCKS)
@@ -96,6 +96,8 @@ bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel
         if (knobs[knob] && knob != CONV2D_KNOB_SCRATCH)
             *field_of(b, knob) = knobs[knob];
     }
+    if (b->subsampled_columns)
+        return true;
     const size_t scratch = knobs[CONV2D_KNOB_SCRATCH];
     if (scratch == IN_PLACE) {
         b->scratch_row = b->scratch_channel = b->scratch_column = 0;

@@ -50,6 +50,9 @@ typedef struct blocking {
     /* Workspace of a chunk's input, [row][column][channel]; scratch_column 0: tiles read the input itself. */
     ptrdiff_t scratch_column;
     size_t scratch_columns;
+    /* Strided 1x1: output pixels whose inputs are copied at a time, [in_channel][...subsampled_pitch]; 0: none are. */
+    size_t subsampled_columns;
+    ptrdiff_t subsampled_pitch;
     size_t workspace;      /* floats that a part needs */
     size_t chunk_channels; /* D: output channels that a call of a tile runs through */
     /* D, NHWC, where a tensor is NCHW, and sums of NHWC: output rows and columns of a band, whose tensors are in the
@@ -235,6 +238,11 @@ size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel);
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_workspace_per_part(const ready_plan *p);
+/* subsample.c: whether a kernel for dense 1x1 runs a strided one on a copy of the pixels that it reads; the blocking
+ * of that, and so many of its columns as a problem. */
+bool conv2d_subsamples(const problem *p, const conv2d_kernel *kernel);
+void conv2d_set_subsampled(blocking *b, const problem *p);
+void conv2d_make_subsampled(const problem *p, size_t columns, size_t pitch, problem *dense);
 /* blocking_d.c */
 void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel);
 /* run_d_dilated.c: whether a dilated problem is as many dense ones as its dilations have phases; makes one of these,
@@ -275,8 +283,8 @@ void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, fl
 
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);
-run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k, conv2d_run_d;
-/* conv2d.c: the one of the plan's family. */
+run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k, conv2d_run_d, conv2d_run_subsampled;
+/* conv2d.c: the one of the plan's family, on a copy of the pixels where it subsamples. */
 run_fn conv2d_run_family;
 
 #endif

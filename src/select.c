@@ -63,6 +63,8 @@ static const char *layout_refusal(const problem *p, const conv2d_kernel *kernel)
 
 static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
 {
+    if (conv2d_subsamples(p, kernel))
+        return NULL;
     if (kernel->stride_w && kernel->stride_w != p->stride_w)
         return "made for another stride";
     const char *const refusal = layout_refusal(p, kernel);
@@ -109,9 +111,10 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
         return refusal;
     if (kernel->family == CONV2D_FAMILY_W && p->kernel_width > CONV2D_MAX_MASKED_TAPS)
         return "more than 32 kernel columns";
-    if (kernel->family == CONV2D_FAMILY_W && p->stride_w > CONV2D_MAX_PHASES)
+    const bool sorts = kernel->family == CONV2D_FAMILY_W && !conv2d_subsamples(p, kernel);
+    if (sorts && p->stride_w > CONV2D_MAX_PHASES)
         return "the stride exceeds 16";
-    if (kernel->family == CONV2D_FAMILY_W && !conv2d_scratch_fits(p, kernel))
+    if (sorts && !conv2d_scratch_fits(p, kernel))
         return "its workspace would be too large";
     if (kernel->family == CONV2D_FAMILY_D)
         return depthwise_refusal(p, kernel);

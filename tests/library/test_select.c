@@ -51,7 +51,8 @@ static const choice choices[] = {
     {"160x7x7 960x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
     /* Strides, dilation, padding of more than one column, wide kernels. */
     {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_k2x14"},
-    {"256x56x56 512x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s2__avx512_k2x14"},
+    {"1024x14x14 2048x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    {"24x56x56 116x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"32x64x64 32x3x3 s3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"64x56x56 3x3 p2 d2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
     {"64x56x56 3x3 p2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_s1__avx2_k2x6"},
