@@ -264,9 +264,9 @@ static void run_units(w_run *run, share units)
 
 /*
  * Then low tiles of a 1x1 fetch the outputs they write next, which costs others 1 % (Zen 5, 47 layers; but 12x270x480
- * 56x1x1 0.8 without), and with AVX-512 the input, for which they would wait (64x304x304 32x1x1 1.5, 56x270x480 12x1x1 2.8
- * times as fast if it is fetched).  What the L3 still holds comes soon enough, and the prefetches cost 1-8 %; but of
- * tensors of this size part is gone when other layers have run in between: 14 layers of 4-9 MiB lose 2 % if nothing
+ * 56x1x1 0.8 without), and with AVX-512 the input, for which they would wait (64x304x304 32x1x1 1.5, 56x270x480 12x1x1
+ * 2.8 times as fast if it is fetched).  What the L3 still holds comes soon enough, and the prefetches cost 1-8 %; but
+ * of tensors of this size part is gone when other layers have run in between: 14 layers of 4-9 MiB lose 2 % if nothing
  * else runs, but are 1.16 and 1.21 times as fast if three and eight copies of their tensors take turns; 9 layers of 3-4
  * MiB lose 2 % and gain 4 %.  With few output channels loads alone ask for enough (64x388x388 2x1x1 0.86, 256x64x64
  * 4x1x1 0.84).
