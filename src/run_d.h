@@ -58,6 +58,7 @@ static inline uint32_t d_inside(ptrdiff_t first, size_t extent)
  * A run of tiles whose lanes are channels.  The tensors may have another layout: then the input is a copy in the
  * workspace, or the outputs rest there until they are stored.
  */
+enum { TAIL_TAPS = 64 };
 typedef struct d_nhwc_run {
     const problem *p;
     const conv2d_args *args;
@@ -78,10 +79,22 @@ typedef struct d_nhwc_run {
     bool fetches;    /* the input of the next row of tiles */
     bool whole;      /* what tiles read and write has room for whole vectors of channels */
     const float *weights;
+    float *room;       /* for the weights of the last vector of channels */
+    const float *tail; /* these, where it begins as far back as it must to be whole; NULL: it is masked */
     conv2d_tile tile;
 } d_nhwc_run;
 
-void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args);
+/* The tail's weights, [tap][16], each vector written whole. */
+typedef struct d_tail {
+    _Alignas(64) float weights[(TAIL_TAPS + 1) * CONV2D_OC_BLOCK];
+} d_tail;
+
+/* `tail` is room that lives as long as the run. */
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args,
+                         d_tail *tail);
+/* tail_d.c: whether the last vector of the run's channels is whole, others computing some of them, too; its weights. */
+bool conv2d_d_shifts_tail(const d_nhwc_run *run);
+const float *conv2d_d_fill_tail(const d_nhwc_run *run);
 /* The run's output channels are so many from `first` on. */
 void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels);
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to);

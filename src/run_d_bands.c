@@ -148,7 +148,8 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
     const problem *p = &plan->problem;
     const blocking *b = &plan->blocking;
     d_nhwc_run run;
-    conv2d_d_nhwc_begin(&run, p, plan->kernel, args);
+    d_tail tail;
+    conv2d_d_nhwc_begin(&run, p, plan->kernel, args, &tail);
     run.copies = b->copy_floats != 0;
     run.pixel = (ptrdiff_t)b->chunk_channels;
     run.whole = run.copies && p->out.channel != 1;

@@ -106,6 +106,7 @@ void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_
     problem p, latest = {.batch = 0};
     conv2d_args within;
     d_nhwc_run run;
+    d_tail tail;
     for (size_t i = 0, before = 0; i < high * wide && before < units.end; i++) {
         const ptrdiff_t in = conv2d_make_phase(whole, i / wide, i % wide, &p);
         const ptrdiff_t out = (ptrdiff_t)(i / wide) * whole->out.row + (ptrdiff_t)(i % wide) * whole->out.column;
@@ -115,7 +116,7 @@ void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_
         if (p.has_residual)
             within.residual += out;
         if (i == 0 || !same_sizes(&p, &latest))
-            conv2d_d_nhwc_begin(&run, &p, plan->kernel, &within);
+            conv2d_d_nhwc_begin(&run, &p, plan->kernel, &within, &tail);
         latest = p;
         const size_t behind = before + p.batch * run.rows.pieces * run.columns.pieces;
         const share here = {max_size(units.begin, before) - before, min_size(units.end, behind) - before};

@@ -24,6 +24,23 @@ static bool stores_meet_loads(const d_nhwc_run *run, const float *in, const floa
     return ahead > 0 && ahead < period / 2;
 }
 
+/* The last vector of channels, most of which another one has computed, too. */
+static void run_tail(d_nhwc_run *run, conv2d_tile_fn *wholes)
+{
+    conv2d_tile *const t = &run->tile;
+    const float *const weights = t->weights, *const bias = t->bias;
+    const size_t first = run->channels - run->lanes;
+    t->channels = 1;
+    t->weights = run->tail + (weights - run->weights);
+    t->bias += first;
+    t->in += first;
+    t->out += first;
+    wholes(t);
+    t->channels = run->vectors;
+    t->weights = weights;
+    t->bias = bias;
+}
+
 /* All channels of one place: whole vectors of them first, then the rest. */
 static void run_place(d_nhwc_run *run, conv2d_tile_fn *wholes, conv2d_tile_fn *part)
 {
@@ -31,6 +48,10 @@ static void run_place(d_nhwc_run *run, conv2d_tile_fn *wholes, conv2d_tile_fn *p
         wholes(&run->tile);
     if (!run->rest)
         return;
+    if (run->tail) {
+        run_tail(run, wholes);
+        return;
+    }
     const problem *p = run->p;
     const size_t lanes = run->lanes, whole = run->vectors;
     conv2d_tile last = run->tile;
@@ -152,7 +173,8 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
     }
 }
 
-void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args)
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args,
+                         d_tail *tail)
 {
     const size_t lanes = kernel->lanes;
     *run = (d_nhwc_run){
@@ -163,6 +185,7 @@ void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel 
         .columns = conv2d_spread_columns(kernel, p),
         .lanes = lanes,
         .in_lanes = lanes / p->out_channels * p->in_channels,
+        .room = tail->weights,
         .tile = common_tile(p),
     };
     for (size_t lane = 0; kernel->grouped && lane < lanes; lane++)
@@ -183,6 +206,7 @@ void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels)
     run->tile.channels = run->vectors;
     run->tile.store_mask = (1u << run->lanes) - 1;
     run->tile.load_mask = (1u << run->in_lanes) - 1;
+    run->tail = conv2d_d_shifts_tail(run) ? conv2d_d_fill_tail(run) : NULL;
 }
 
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
@@ -244,7 +268,8 @@ void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t p
 {
     const problem *p = &plan->problem;
     d_nhwc_run run;
-    conv2d_d_nhwc_begin(&run, p, plan->kernel, args);
+    d_tail tail;
+    conv2d_d_nhwc_begin(&run, p, plan->kernel, args, &tail);
     const share units = share_of(p->batch * run.rows.pieces * run.columns.pieces, part, parts);
     conv2d_d_nhwc_units(&run, plan->blocking.chunk_channels, units);
 }
