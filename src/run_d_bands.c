@@ -4,8 +4,6 @@
  * columns.  The inputs of a band are transposed into the workspace, [row][column][channel]; its outputs rest there
  * until they are transposed back.  Where only one of the tensors is NCHW, the other is read or written in place.
  */
-#include <string.h>
-
 #include "run_d.h"
 
 /* Where the loops stand: the channels of an image from `channel` on. */
@@ -14,26 +12,6 @@ typedef struct d_band {
     size_t first_row, end_row, first_column, end_column; /* tiles */
     d_piece rows, columns;                               /* outputs */
 } d_band;
-
-/* Neighbouring pixels of some channels, one line of the cache each. */
-static void copy_pixels(const d_nhwc_run *run, const float *from, size_t count, float *to)
-{
-    const ptrdiff_t pitch = run->p->in.column;
-    conv2d_tile_store copy = {
-        .tile = from,
-        .tile_pitch = pitch,
-        .channels = run->in_channels,
-        .columns = count,
-        .out = to,
-        .out_pitch = run->pixel,
-        .activation = CONV2D_NONE,
-    };
-    if (run->in_channels % CONV2D_OC_BLOCK == 0)
-        run->kernel->store_nhwc(&copy);
-    else /* the store reads whole vectors */
-        for (size_t i = 0; i < count; i++)
-            memcpy(to + (ptrdiff_t)i * run->pixel, from + (ptrdiff_t)i * pitch, run->in_channels * sizeof *to);
-}
 
 /* `from` is an array of channels' rows of columns, or of pixels. */
 static void copy_rows(const d_nhwc_run *run, const float *from, tap_range rows, tap_range columns, float *to)
@@ -44,7 +22,7 @@ static void copy_rows(const d_nhwc_run *run, const float *from, tap_range rows, 
     for (size_t row = rows.begin; row < rows.end; row += follow ? rows.end - rows.begin : 1) {
         const size_t count = follow ? (rows.end - rows.begin) * width : width;
         if (p->in.channel == 1)
-            copy_pixels(run, from, count, to);
+            conv2d_copy_pixels(run->in_channels, count, from, p->in.column, to, run->pixel);
         else
             run->kernel->transpose(from, p->in.channel, run->in_channels, count, to, run->pixel);
         from += p->in.row;

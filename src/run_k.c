@@ -7,7 +7,6 @@
  * them where tiles have masks, to which nothing more is to be done than clamp them go to the output at once.
  */
 #include <stdint.h>
-#include <string.h>
 
 #include "run_k.h"
 
@@ -140,9 +139,9 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
     float *scratch = run->workspace;
     run->pixels = scratch - (ptrdiff_t)rows.begin * run->in.row - (ptrdiff_t)columns.begin * run->in.column;
     for (size_t y = rows.begin; y < rows.end; y++, scratch += run->in.row)
-        for (size_t x = columns.begin; x < columns.end; x++)
-            memcpy(scratch + (ptrdiff_t)(x - columns.begin) * run->in.column,
-                   in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)x * p->in.column, p->in_channels * sizeof *in);
+        conv2d_copy_pixels(p->in_channels, columns.end - columns.begin,
+                           in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)columns.begin * p->in.column, p->in.column,
+                           scratch, run->in.column);
 }
 
 /* Shares the next output channels' weights among so many tiles; not if some would be left: half-fetched weights are no

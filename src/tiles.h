@@ -56,6 +56,10 @@ static inline size_t widest_columns(const conv2d_kernel *kernel, size_t channels
     return width;
 }
 
+/* pixels.c: so many pixels of so many channels, so far apart. */
+void conv2d_copy_pixels(size_t channels, size_t count, const float *from, ptrdiff_t from_pitch, float *to,
+                        ptrdiff_t to_pitch);
+
 /* The fields of a tile that stay the same for a whole run. */
 static inline conv2d_tile common_tile(const problem *p)
 {
