@@ -4,8 +4,8 @@
 
 #include "tiles.h"
 
-/* A line at a time: a call of memcpy for each takes a fifth of a layer with 16 channels a group (Zen 5: 512x16x16
- * 512x3x3 s2 g32 1.07, AVX2 1.05 times as fast without).  Asking for lines ahead, or for the next group's, loses 3 %. */
+/* A line at a time: a call of memcpy for each took a fifth of a layer with 16 channels a group (Zen 5: 512x16x16
+ * 512x3x3 s2 g32 1.07, AVX2 1.05 times as fast).  Asking for lines ahead, or for the next group's, loses 3 %. */
 void conv2d_copy_pixels(size_t channels, size_t count, const float *from, ptrdiff_t from_pitch, float *to,
                         ptrdiff_t to_pitch)
 {
