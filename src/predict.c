@@ -96,12 +96,17 @@ static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
     return cycles;
 }
 
-/* What it takes to sort a row's columns by their remainders (SSE for stride 2), for all rows. */
+/* What it takes to sort a row's columns by their remainders (SSE for stride 2), for all rows; those of many planes are
+ * waited for if they come from the L3 (Zen 5, cycles a float: 32x128x128 0.6, 16x320x320 0.9, 64x224x224 1.9). */
 static double w_copy_cycles(const problem *p)
 {
     if (p->stride_w == 1)
         return 0;
-    return (double)(p->in_channels * p->in_height) * (30 + (p->stride_w == 2 ? 0.2 : 1) * (double)p->in_width);
+    const size_t floats = p->in_channels * p->in_height * p->in_width;
+    const bool waits = conv2d_cpu()->two_wide_fmas && p->in_channels >= CONV2D_OC_BLOCK &&
+                       floats > conv2d_cpu()->l2_bytes / sizeof(float);
+    const double each = (p->stride_w == 2 ? 0.2 : 1) + (waits ? 0.8 : 0);
+    return (double)(p->in_channels * p->in_height) * (30 + each * (double)p->in_width);
 }
 
 /* AVX2, 1x1, NCHW: the first output channels of some columns wait for their input; what a panel's copy costs more. */
@@ -204,13 +209,22 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
            visit_cycles(p, kernel, cost.panel);
 }
 
-/* K waits for the lines of a strided input that the L2 does not hold where all channels share a set; W's copy fetches
- * them ahead (16x320x320 32x3x3 s2 0.7 times W's speed, 3x288x288 40x3x3 s2 0.94, but 24x112x112 40x3x3 s2 1.1). */
-static double k_fetch_cycles(const problem *p)
+/* Multiply-adds of one group of one image. */
+static double group_work(const problem *p)
+{
+    return valid_rows(p) * valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
+}
+
+/* K waits for the lines of a strided input that the L2 does not hold where all channels share a set, most where there
+ * is little to do with each; W's copy fetches them ahead (Zen 4: 16x320x320 32x3x3 s2 0.7 times W's speed, 3x288x288
+ * 40x3x3 s2 0.94, but 24x112x112 40x3x3 s2 1.1; Zen 5: 64x320x320 32x2x2 s2 0.53, 16x320x320 16x3x3 s2 0.96). */
+static double k_fetch_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const double bytes = (double)(p->in_channels * conv2d_rows_read(p)) * (double)p->in_width * sizeof(float);
     const bool waits = p->stride_w > 1 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
-    return waits && bytes >= 0.75 * (double)conv2d_cpu()->l2_bytes ? 12 * bytes / 64 : 0;
+    const double lines = bytes / 64;
+    const bool little = group_work(p) / (2 * (double)kernel->lanes) < 20 * lines;
+    return waits && bytes >= 0.75 * (double)conv2d_cpu()->l2_bytes ? (little ? 50 : 12) * lines : 0;
 }
 
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -245,13 +259,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool part_lines = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16;
     const double scattered = !part_lines ? 1 : p->stride_w == 1 ? 1.35 : 2;
     return (per_tap * taps * wide * scattered + ends * (double)p->out_height) * (double)p->out_width / (double)columns +
-           burst + k_fetch_cycles(p) + visit_cycles(p, kernel, false);
-}
-
-/* Multiply-adds of one group of one image. */
-static double group_work(const problem *p)
-{
-    return valid_rows(p) * valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
+           burst + k_fetch_cycles(p, kernel) + visit_cycles(p, kernel, false);
 }
 
 static double peak_per_cycle(void)
