@@ -178,6 +178,12 @@ static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, cons
     return in + out;
 }
 
+/* AVX2's 1x1 where two FMAs of twice the width begin in a cycle, which is to say Zen 5 (docs/design.md). */
+static bool is_fast_pointwise(const problem *p, const conv2d_kernel *kernel)
+{
+    return kernel->lanes == 8 && conv2d_cpu()->two_wide_fmas && conv2d_is_pointwise(p);
+}
+
 static double w_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     /* Few channels a group keep their promises least (64x64x64 3x3 g32: 42 % of peak instead of 63). */
@@ -205,7 +211,10 @@ static double w_cycles(const problem *p, const conv2d_kernel *kernel)
     const double masks = p->kernel_width > 1 ? 80 : 0;
     /* 1x1 of one channel a group at 14x14: 0.4 times the speed of D. */
     const double group = p->groups > 1 ? 120 : 0;
-    return small * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
+    /* A block's weights come from the L2 for each triple of vectors if they exceed the L1. */
+    const bool streams = packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
+    const double waits = !is_fast_pointwise(p, kernel) ? 1 : streams ? 1.09 : 1.035;
+    return small * waits * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
            visit_cycles(p, kernel, cost.panel);
 }
 
@@ -241,8 +250,10 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 : 12;
-    /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48). */
-    const double start = p->out.channel == 1 && kernel->stride_w ? 30 : 10;
+    /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48; AVX2, 150 1x1 of
+     * NCHW 0.97). */
+    const bool pointwise = is_fast_pointwise(p, kernel);
+    const double start = kernel->stride_w && (p->out.channel == 1 || pointwise) ? 30 : 10;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
     const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
