@@ -47,10 +47,14 @@ static size_t channel_bytes(const problem *p, const conv2d_kernel *kernel, size_
  */
 static void set_vectors(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t most = divide_up(24, b->group_vectors) * b->group_vectors;
+    enum { LONG = 40 };
+    const size_t row = divide_up(p->out_width, kernel->lanes),
+                 usual = divide_up(24, b->group_vectors) * b->group_vectors;
+    const size_t room = conv2d_cpu()->l1_bytes / p->in_channels;
+    const size_t most = row > usual && row <= LONG && channel_bytes(p, kernel, row) <= room ? row : usual;
     const size_t few = divide_up(4, b->group_vectors) * b->group_vectors;
     const bool one_tile = kernel->tile_channels == CONV2D_OC_BLOCK;
-    const bool fits = channel_bytes(p, kernel, most) <= conv2d_cpu()->l1_bytes / p->in_channels;
+    const bool fits = channel_bytes(p, kernel, most) <= room;
     const bool few_fit = channel_bytes(p, kernel, few) <= conv2d_cpu()->l2_bytes / 8 / p->in_channels;
     b->block_vectors = b->channel_blocks > 1 || p->out_channels <= CONV2D_OC_BLOCK || fits ? most
                        : one_tile && few_fit                                               ? few
