@@ -236,6 +236,13 @@ static double k_fetch_cycles(const problem *p, const conv2d_kernel *kernel)
     return waits && bytes >= 0.75 * (double)conv2d_cpu()->l2_bytes ? (little ? 50 : 12) * lines : 0;
 }
 
+/* The lines of as many output planes as a tile has channels share a set of the L1 (Zen 5, 16x128x128 32x3x3 0.84 times
+ * W's speed, 32x224x224 64x3x3 0.93, 32x150x150 64x3x3 1.04). */
+static double collision_factor(const problem *p)
+{
+    return conv2d_cpu()->two_wide_fmas && (size_t)p->out.channel * sizeof(float) % 4096 == 0 ? 1.6 : 1;
+}
+
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
@@ -249,7 +256,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
                            (rest ? k_tile_cycles(p, kernel, rest, columns, block) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
-    const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 : 12;
+    const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
     /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48; AVX2, 150 1x1 of
      * NCHW 0.97). */
     const bool pointwise = is_fast_pointwise(p, kernel);
