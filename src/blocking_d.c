@@ -70,6 +70,34 @@ bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel)
     return band_inputs(p, kernel, kernel->tile_channels, kernel->tile_columns) <= floats / CONV2D_OC_BLOCK;
 }
 
+/* Floats of the L2 for the tensors of a band that is an image. */
+static size_t image_budget(void)
+{
+    return conv2d_cpu()->l2_bytes * 3 / 4 / sizeof(float);
+}
+
+bool conv2d_band_holds_image(const problem *p)
+{
+    const size_t pixels = image_budget() / CONV2D_OC_BLOCK;
+    size_t in, out;
+    return !__builtin_mul_overflow(p->in_height, p->in_width, &in) &&
+           !__builtin_mul_overflow(p->out_height, p->out_width, &out) && in <= pixels && out <= pixels - in;
+}
+
+/* Phases of a dilation are those of whole images, of as many channels as there is room for: each costs a call. */
+static void set_image_band(blocking *b, const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t inputs = copies_band(p, kernel) ? p->in_height * p->in_width : 0;
+    const size_t outputs = p->out.channel == 1 ? 0 : p->out_height * p->out_width;
+    const size_t blocks = max_size(image_budget() / (inputs + outputs + 1) / CONV2D_OC_BLOCK, 1);
+    b->chunk_channels = min_size(blocks, divide_up(p->groups, CONV2D_OC_BLOCK)) * CONV2D_OC_BLOCK;
+    b->band_rows = p->out_height;
+    b->band_columns = p->out_width;
+    b->copy_floats = inputs * b->chunk_channels;
+    /* The store reads whole blocks of 16 pixels; and the copy begins at a cache line. */
+    b->workspace = (inputs + outputs + 16) * b->chunk_channels + CONV2D_OC_BLOCK;
+}
+
 /* Cuts bands that take a quarter of the L2 from chunks of so many channels: the fewer there are, the fewer rows are
  * copied for two of them. */
 static void cut_bands(blocking *b, const problem *p, const conv2d_kernel *kernel, size_t channels)
@@ -138,8 +166,12 @@ static void set_planes(blocking *b, const problem *p, const conv2d_kernel *kerne
 void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
     b->chunk_channels = kernel->nhwc ? chunk_pixels(p, kernel) : chunk_channels(p, kernel);
-    if (kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1))
-        set_bands(b, p, kernel);
+    if (kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1)) {
+        if (conv2d_has_phases(p, kernel))
+            set_image_band(b, p, kernel);
+        else
+            set_bands(b, p, kernel);
+    }
     if (conv2d_wants_planes(p, kernel))
         set_planes(b, p, kernel);
 }

@@ -249,7 +249,9 @@ void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *k
  * and returns where its input begins. */
 bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel);
 ptrdiff_t conv2d_make_phase(const problem *p, size_t row, size_t column, problem *phase);
-/* Whether the workspace has room for what a tile of NHWC needs of a band. */
+/* Whether a band of few channels, whose tensors stay in the L2, may be as large as the image; and for what a tile of
+ * NHWC needs of a band. */
+bool conv2d_band_holds_image(const problem *p);
 bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel);
 /* Sums for one output channel of NHWC pixels: whether they are transposed, a plane for so many output rows, whether
  * there is room for those of a tile. */

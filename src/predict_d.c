@@ -56,7 +56,8 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const double slow = wide ? 1.1 : 1.6, looped = kernel->kernel_width ? 1 : wide ? 1.4 : 1.45;
     /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */
     const bool apart = !kernel->kernel_width && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;
-    const double dilated = !apart ? 1 : wide ? 2.8 : 2;
+    const bool banded = !kernel->kernel_width && p->dilation_w > 1 && is_two_wide(kernel) && !apart;
+    const double dilated = banded ? 1.25 : !apart ? 1 : wide ? 2.8 : 2;
     const double strided = p->stride_w == 1 ? 1 : 1.2;
     const d_spread columns = conv2d_spread_columns(kernel, p);
     return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated * strided *
@@ -74,7 +75,9 @@ static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
     const double each = (wide ? 1.1 : 1.6) * (gathers ? (wide ? 1.4 : 1.6) * 2.0 * kernel->lanes : wide ? 3.2 : 5);
     const double least = (wide ? 12 : 15) * vectors * (double)(p->out_height * p->out_channels);
     const double all = taps * vectors * fma_cycles(kernel) * each;
-    return all > least ? all : least;
+    /* Zen 5, 16x28x28 3x3 d2: half the speed of bands of pixels, 32x112x112 0.75. */
+    const double dilated = p->dilation_w > 1 && is_two_wide(kernel) ? 1.4 : 1;
+    return dilated * (all > least ? all : least);
 }
 
 /* Vectors of columns of a row, in terms of those inside. */
@@ -135,7 +138,13 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
         if (phased) /* the first is the largest */
             conv2d_make_phase(p, 0, 0, &phase);
         const double cycles = nhwc_cycles(&phase, kernel);
-        return first + (phased ? (double)(p->dilation_h * p->dilation_w) * (cycles + 0.6 * first) : cycles);
+        if (!phased)
+            return first + cycles;
+        /* Before the first tile of each, for each chunk of channels of a band. */
+        const blocking b = conv2d_choose_blocking(p, kernel);
+        const size_t chunk = b.band_rows ? min_size(p->groups, b.chunk_channels) : p->groups;
+        const double each = 300.0 / (double)(p->batch * chunk);
+        return first + (double)(p->dilation_h * p->dilation_w) * (cycles + each);
     }
     /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
     const double memory = p->out_channels > 1 && kernel->lanes == 16 ? memory_cycles(p, 9) : 0;

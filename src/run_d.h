@@ -76,6 +76,7 @@ typedef struct d_nhwc_run {
     int32_t lane_from[CONV2D_OC_BLOCK];
     ptrdiff_t pixel; /* between pixels in the workspace */
     bool copies;     /* bands: the input is read from the workspace */
+    bool phases;     /* bands: they are whole images, whose phases run one after the other */
     bool fetches;    /* the input of the next row of tiles */
     bool whole;      /* what tiles read and write has room for whole vectors of channels */
     const float *weights;
@@ -102,6 +103,8 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
 void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
 /* Their curved activation, in the output, when they have just been stored. */
 void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+/* run_d_dilated.c: whether two phases are cut into the same tiles. */
+bool conv2d_d_same_sizes(const problem *a, const problem *b);
 /* The columns that tiles [begin, end) have. */
 d_piece conv2d_d_pieces_at(const d_spread *s, size_t begin, size_t end);
 

@@ -45,13 +45,14 @@ static bool columns_suit(const problem *p, const conv2d_kernel *kernel)
     return true;
 }
 
-/* Of the rows nothing is asked: chains run bands of them. */
+/* Of the rows nothing is asked but that they be few enough: chains run bands of them. */
 bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel)
 {
     enum { MOST = 64 };
     const bool dilated = p->dilation_h != 1 || p->dilation_w != 1;
     const bool pixels = p->in.channel == 1 && p->out.channel == 1 && p->in.column != 1 && p->out.column != 1;
-    return kernel->nhwc && kernel->kernel_width && !kernel->grouped && dilated && pixels && p->stride_h == 1 &&
+    const bool reached = pixels || conv2d_band_holds_image(p);
+    return kernel->nhwc && kernel->kernel_width && !kernel->grouped && dilated && reached && p->stride_h == 1 &&
            p->stride_w == 1 && p->dilation_h <= MOST && p->dilation_w <= MOST && p->dilation_w <= p->in_width &&
            columns_suit(p, kernel);
 }
@@ -75,7 +76,7 @@ ptrdiff_t conv2d_make_phase(const problem *p, size_t row, size_t column, problem
 }
 
 /* What depends on sizes is the same for most phases: finding it takes longer than a tile. */
-static bool same_sizes(const problem *a, const problem *b)
+bool conv2d_d_same_sizes(const problem *a, const problem *b)
 {
     return a->in_height == b->in_height && a->in_width == b->in_width && a->out_height == b->out_height &&
            a->out_width == b->out_width && a->pad_top == b->pad_top && a->pad_left == b->pad_left;
@@ -115,7 +116,7 @@ void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_
         within.out += out;
         if (p.has_residual)
             within.residual += out;
-        if (i == 0 || !same_sizes(&p, &latest))
+        if (i == 0 || !conv2d_d_same_sizes(&p, &latest))
             conv2d_d_nhwc_begin(&run, &p, plan->kernel, &within, &tail);
         latest = p;
         const size_t behind = before + p.batch * run.rows.pieces * run.columns.pieces;
