@@ -70,27 +70,20 @@ bool conv2d_bands_fit(const problem *p, const conv2d_kernel *kernel)
     return band_inputs(p, kernel, kernel->tile_channels, kernel->tile_columns) <= floats / CONV2D_OC_BLOCK;
 }
 
-/* Floats of the L2 for the tensors of a band that is an image. */
-static size_t image_budget(void)
-{
-    return conv2d_cpu()->l2_bytes * 3 / 4 / sizeof(float);
-}
-
 bool conv2d_band_holds_image(const problem *p)
 {
-    const size_t pixels = image_budget() / CONV2D_OC_BLOCK;
+    const size_t pixels = conv2d_cpu()->l2_bytes * 3 / 4 / sizeof(float) / CONV2D_OC_BLOCK;
     size_t in, out;
     return !__builtin_mul_overflow(p->in_height, p->in_width, &in) &&
            !__builtin_mul_overflow(p->out_height, p->out_width, &out) && in <= pixels && out <= pixels - in;
 }
 
-/* Phases of a dilation are those of whole images, of as many channels as there is room for: each costs a call. */
+/* Phases of a dilation are those of whole images: of few channels, so that there are bands for many parts. */
 static void set_image_band(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
     const size_t inputs = copies_band(p, kernel) ? p->in_height * p->in_width : 0;
     const size_t outputs = p->out.channel == 1 ? 0 : p->out_height * p->out_width;
-    const size_t blocks = max_size(image_budget() / (inputs + outputs + 1) / CONV2D_OC_BLOCK, 1);
-    b->chunk_channels = min_size(blocks, divide_up(p->groups, CONV2D_OC_BLOCK)) * CONV2D_OC_BLOCK;
+    b->chunk_channels = CONV2D_OC_BLOCK;
     b->band_rows = p->out_height;
     b->band_columns = p->out_width;
     b->copy_floats = inputs * b->chunk_channels;

@@ -145,7 +145,7 @@ ParameterizedTest(conv2d_isa *isa, pixels, dilations_run_in_phases)
     static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_HARD_SWISH};
     require_isa(*isa);
     cpu_facts small = *__real_conv2d_cpu();
-    small.l2_bytes = 1 << 17; /* so that a band has not all channels */
+    small.l2_bytes = 1 << 17; /* so that some images are too large */
     size_t ran = 0;
     conv2d_kernel_info info;
     for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
