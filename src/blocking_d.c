@@ -158,13 +158,13 @@ static void set_planes(blocking *b, const problem *p, const conv2d_kernel *kerne
 
 void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
+    const bool bands = kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1);
     b->chunk_channels = kernel->nhwc ? chunk_pixels(p, kernel) : chunk_channels(p, kernel);
-    if (kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1)) {
-        if (conv2d_has_phases(p, kernel))
-            set_image_band(b, p, kernel);
-        else
-            set_bands(b, p, kernel);
-    }
+    b->phases = conv2d_has_phases(p, kernel);
+    if (bands && b->phases)
+        set_image_band(b, p, kernel);
+    else if (bands)
+        set_bands(b, p, kernel);
     if (conv2d_wants_planes(p, kernel))
         set_planes(b, p, kernel);
 }

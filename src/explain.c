@@ -20,9 +20,8 @@ static void say_blocking(text *t, const ready_plan *plan)
     if (plan->kernel->family == CONV2D_FAMILY_D) {
         if (b->band_rows)
             say(t, "blocking: %zu channels at a time, in bands of %zu x %zu outputs in the workspace%s\n",
-                b->chunk_channels, b->band_rows, b->band_columns,
-                conv2d_has_phases(&plan->problem, plan->kernel) ? ", in phases of the dilation" : "");
-        else if (conv2d_has_phases(&plan->problem, plan->kernel))
+                b->chunk_channels, b->band_rows, b->band_columns, b->phases ? ", in phases of the dilation" : "");
+        else if (b->phases)
             say(t, "blocking: %zu channels at a time, in %zu x %zu phases of the dilation\n", b->chunk_channels,
                 plan->problem.dilation_h, plan->problem.dilation_w);
         else

@@ -58,6 +58,7 @@ typedef struct blocking {
     /* D, NHWC, where a tensor is NCHW, and sums of NHWC: output rows and columns of a band, whose tensors are in the
      * workspace. */
     size_t band_rows, band_columns;
+    bool phases; /* D, NHWC: those of a dilation run one after the other, of the image or of a band that is one */
     size_t copy_floats; /* of its inputs */
 } blocking;
 

@@ -300,7 +300,7 @@ void conv2d_run_d(const ready_plan *plan, const conv2d_args *args, size_t part, 
         run_nchw(plan, args, part, parts);
     else if (plan->blocking.band_rows)
         conv2d_run_d_bands(plan, args, part, parts);
-    else if (conv2d_has_phases(&plan->problem, plan->kernel))
+    else if (plan->blocking.phases)
         conv2d_run_d_dilated(plan, args, part, parts);
     else
         conv2d_run_d_nhwc(plan, args, part, parts);

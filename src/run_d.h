@@ -58,7 +58,6 @@ static inline uint32_t d_inside(ptrdiff_t first, size_t extent)
  * A run of tiles whose lanes are channels.  The tensors may have another layout: then the input is a copy in the
  * workspace, or the outputs rest there until they are stored.
  */
-enum { TAIL_TAPS = 64 };
 typedef struct d_nhwc_run {
     const problem *p;
     const conv2d_args *args;
@@ -76,7 +75,6 @@ typedef struct d_nhwc_run {
     int32_t lane_from[CONV2D_OC_BLOCK];
     ptrdiff_t pixel; /* between pixels in the workspace */
     bool copies;     /* bands: the input is read from the workspace */
-    bool phases;     /* bands: they are whole images, whose phases run one after the other */
     bool fetches;    /* the input of the next row of tiles */
     bool whole;      /* what tiles read and write has room for whole vectors of channels */
     const float *weights;
@@ -86,6 +84,7 @@ typedef struct d_nhwc_run {
 } d_nhwc_run;
 
 /* The tail's weights, [tap][16], each vector written whole. */
+enum { TAIL_TAPS = 64 };
 typedef struct d_tail {
     _Alignas(64) float weights[(TAIL_TAPS + 1) * CONV2D_OC_BLOCK];
 } d_tail;
@@ -103,7 +102,13 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
 void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
 /* Their curved activation, in the output, when they have just been stored. */
 void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
-/* run_d_dilated.c: whether two phases are cut into the same tiles. */
+/* run_d_dilated.c: how many phases a dilated problem has; one of them, and where its tensors begin; whether two are cut
+ * into the same tiles, to find which takes longer than a tile. */
+typedef struct d_begin {
+    ptrdiff_t in, out;
+} d_begin;
+size_t conv2d_d_phases(const problem *whole);
+d_begin conv2d_d_phase(const problem *whole, size_t index, problem *phase);
 bool conv2d_d_same_sizes(const problem *a, const problem *b);
 /* The columns that tiles [begin, end) have. */
 d_piece conv2d_d_pieces_at(const d_spread *s, size_t begin, size_t end);

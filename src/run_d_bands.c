@@ -99,38 +99,31 @@ static void store_band(const d_nhwc_run *run, const d_band *band, const float *b
 }
 
 /* A band that is the whole image, phase by phase of its dilation (run_d_dilated.c). */
-static void run_phases(d_nhwc_run *run, d_tail *tail, const problem *whole, size_t first)
+static void run_phases(d_nhwc_run *run, d_tail *tail, size_t channel)
 {
-    const size_t high = min_size(whole->dilation_h, whole->out_height);
-    const size_t wide = min_size(whole->dilation_w, whole->out_width);
-    problem phase, latest = {.batch = 0};
+    problem whole = *run->p, phase, latest = {.batch = 0};
+    whole.in = run->from;
+    whole.out = run->to;
     d_nhwc_run each;
-    for (size_t i = 0; i < high * wide; i++) {
-        const ptrdiff_t in = conv2d_make_phase(whole, i / wide, i % wide, &phase);
-        const ptrdiff_t out = (ptrdiff_t)(i / wide) * whole->out.row + (ptrdiff_t)(i % wide) * whole->out.column;
+    for (size_t i = 0; i < conv2d_d_phases(&whole); i++) {
+        const d_begin at = conv2d_d_phase(&whole, i, &phase);
         if (i == 0 || !conv2d_d_same_sizes(&phase, &latest)) {
             conv2d_d_nhwc_begin(&each, &phase, run->kernel, run->args, tail);
             each.whole = run->whole;
             each.tile.activation = run->tile.activation;
-            conv2d_d_nhwc_set_channels(&each, first, run->channels);
+            conv2d_d_nhwc_set_channels(&each, channel, run->channels);
             conv2d_d_nhwc_set_pitches(&each, &phase.in, &phase.out);
             latest = phase;
         }
-        each.in = run->in + in;
-        each.out = run->out + out;
-        each.residual = run->residual ? run->residual + out : NULL;
+        each.in = run->in + at.in;
+        each.out = run->out + at.out;
+        each.residual = run->residual ? run->residual + at.out : NULL;
         for (size_t tile = 0; tile < each.rows.pieces; tile++)
             conv2d_d_nhwc_columns(&each, d_piece_at(&each.rows, tile), 0, each.columns.pieces);
     }
 }
 
-static void run_tiles(d_nhwc_run *run, const d_band *band)
-{
-    for (size_t tile = band->first_row; tile < band->end_row; tile++)
-        conv2d_d_nhwc_columns(run, d_piece_at(&run->rows, tile), band->first_column, band->end_column);
-}
-
-static void run_band(d_nhwc_run *run, d_tail *tail, d_band *band, float *copy, float *buffer)
+static void run_band(d_nhwc_run *run, d_tail *tail, bool phases, d_band *band, float *copy, float *buffer)
 {
     const problem *p = run->p;
     pitches from, to;
@@ -142,16 +135,15 @@ static void run_band(d_nhwc_run *run, d_tail *tail, d_band *band, float *copy, f
     set_input(run, band, copy, &from);
     set_output(run, band, buffer, &to);
     conv2d_d_nhwc_set_pitches(run, &from, &to);
-    if (run->phases) {
-        problem whole = *p;
-        whole.in = from;
-        whole.out = to;
-        run_phases(run, tail, &whole, band->channel);
-    } else
-        run_tiles(run, band);
-    if (p->curve != CONV2D_NONE && p->out.channel == 1)
-        for (size_t tile = band->first_row; tile < band->end_row; tile++)
-            conv2d_d_nhwc_activate(run, d_piece_at(&run->rows, tile), band->first_column, band->end_column);
+    for (size_t tile = band->first_row; tile < band->end_row; tile++) {
+        const d_piece rows = d_piece_at(&run->rows, tile);
+        if (phases)
+            run_phases(run, tail, band->channel);
+        else
+            conv2d_d_nhwc_columns(run, rows, band->first_column, band->end_column);
+        if (p->curve != CONV2D_NONE && p->out.channel == 1)
+            conv2d_d_nhwc_activate(run, rows, band->first_column, band->end_column);
+    }
     if (p->out.channel != 1)
         store_band(run, band, buffer);
 }
@@ -165,22 +157,21 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
     d_tail tail;
     conv2d_d_nhwc_begin(&run, p, plan->kernel, args, &tail);
     run.copies = b->copy_floats != 0;
-    run.phases = conv2d_has_phases(p, plan->kernel);
+    if (b->phases) /* no band is a part of the image */
+        run.rows = (d_spread){.largest = p->out_height, .full = 1, .pieces = 1};
     run.pixel = (ptrdiff_t)b->chunk_channels;
     run.whole = run.copies && p->out.channel != 1;
     float *copy = args->workspace + part * b->workspace;
     copy += -((uintptr_t)copy / sizeof *copy) % CONV2D_OC_BLOCK; /* to a cache line */
-    /* Of phases no band is a part. */
-    const size_t tiles = run.phases ? 1 : run.rows.pieces;
-    const size_t band_rows = run.phases ? run.rows.pieces : max_size(b->band_rows / run.rows.largest, 1);
+    const size_t band_rows = max_size(b->band_rows / run.rows.largest, 1);
     const bool whole_rows = b->band_columns >= p->out_width; /* what is left of them may be several tiles */
     const size_t band_columns = whole_rows ? run.columns.pieces : max_size(b->band_columns / run.columns.largest, 1);
     const size_t across = divide_up(run.columns.pieces, band_columns);
     const size_t chunks = divide_up(p->groups * p->out_channels, b->chunk_channels);
-    const share units = share_of(p->batch * chunks * across * tiles, part, parts);
+    const share units = share_of(p->batch * chunks * across * run.rows.pieces, part, parts);
     for (size_t unit = units.begin; unit < units.end;) {
-        const size_t outer = unit / tiles, row = unit % tiles, column = outer % across;
-        const size_t most = run.phases ? band_rows : min_size(tiles - row, units.end - unit);
+        const size_t outer = unit / run.rows.pieces, row = unit % run.rows.pieces, column = outer % across;
+        const size_t most = min_size(run.rows.pieces - row, units.end - unit);
         d_band band = {
             .image = outer / across / chunks,
             .channel = outer / across % chunks * b->chunk_channels,
@@ -189,7 +180,7 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
             .first_column = column * band_columns,
             .end_column = min_size((column + 1) * band_columns, run.columns.pieces),
         };
-        run_band(&run, &tail, &band, copy, copy + b->copy_floats);
-        unit += run.phases ? 1 : band.end_row - band.first_row;
+        run_band(&run, &tail, b->phases, &band, copy, copy + b->copy_floats);
+        unit += band.end_row - band.first_row;
     }
 }

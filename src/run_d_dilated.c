@@ -75,7 +75,28 @@ ptrdiff_t conv2d_make_phase(const problem *p, size_t row, size_t column, problem
     return (ptrdiff_t)rows.first * p->in.row + (ptrdiff_t)columns.first * p->in.column;
 }
 
-/* What depends on sizes is the same for most phases: finding it takes longer than a tile. */
+static size_t phases_high(const problem *whole)
+{
+    return min_size(whole->dilation_h, whole->out_height);
+}
+
+static size_t phases_wide(const problem *whole)
+{
+    return min_size(whole->dilation_w, whole->out_width);
+}
+
+size_t conv2d_d_phases(const problem *whole)
+{
+    return phases_high(whole) * phases_wide(whole);
+}
+
+d_begin conv2d_d_phase(const problem *whole, size_t index, problem *phase)
+{
+    const size_t row = index / phases_wide(whole), column = index % phases_wide(whole);
+    const ptrdiff_t in = conv2d_make_phase(whole, row, column, phase);
+    return (d_begin){in, (ptrdiff_t)row * whole->out.row + (ptrdiff_t)column * whole->out.column};
+}
+
 bool conv2d_d_same_sizes(const problem *a, const problem *b)
 {
     return a->in_height == b->in_height && a->in_width == b->in_width && a->out_height == b->out_height &&
@@ -83,15 +104,15 @@ bool conv2d_d_same_sizes(const problem *a, const problem *b)
 }
 
 /* Units of work are the tiles of all phases, one phase after the other; so many of them. */
-static size_t count_units(const problem *whole, const conv2d_kernel *kernel, size_t high, size_t wide)
+static size_t count_units(const problem *whole, const conv2d_kernel *kernel)
 {
     size_t rows = 0, columns = 0;
     problem p;
-    for (size_t row = 0; row < high; row++) {
+    for (size_t row = 0; row < phases_high(whole); row++) {
         conv2d_make_phase(whole, row, 0, &p);
         rows += conv2d_spread_rows(kernel, &p).pieces;
     }
-    for (size_t column = 0; column < wide; column++) {
+    for (size_t column = 0; column < phases_wide(whole); column++) {
         conv2d_make_phase(whole, 0, column, &p);
         columns += conv2d_spread_columns(kernel, &p).pieces;
     }
@@ -101,21 +122,18 @@ static size_t count_units(const problem *whole, const conv2d_kernel *kernel, siz
 void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *whole = &plan->problem;
-    const size_t high = min_size(whole->dilation_h, whole->out_height);
-    const size_t wide = min_size(whole->dilation_w, whole->out_width);
-    const share units = share_of(count_units(whole, plan->kernel, high, wide), part, parts);
+    const share units = share_of(count_units(whole, plan->kernel), part, parts);
     problem p, latest = {.batch = 0};
     conv2d_args within;
     d_nhwc_run run;
     d_tail tail;
-    for (size_t i = 0, before = 0; i < high * wide && before < units.end; i++) {
-        const ptrdiff_t in = conv2d_make_phase(whole, i / wide, i % wide, &p);
-        const ptrdiff_t out = (ptrdiff_t)(i / wide) * whole->out.row + (ptrdiff_t)(i % wide) * whole->out.column;
+    for (size_t i = 0, before = 0; i < conv2d_d_phases(whole) && before < units.end; i++) {
+        const d_begin at = conv2d_d_phase(whole, i, &p);
         within = *args;
-        within.in += in;
-        within.out += out;
+        within.in += at.in;
+        within.out += at.out;
         if (p.has_residual)
-            within.residual += out;
+            within.residual += at.out;
         if (i == 0 || !conv2d_d_same_sizes(&p, &latest))
             conv2d_d_nhwc_begin(&run, &p, plan->kernel, &within, &tail);
         latest = p;
