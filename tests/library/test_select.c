@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu.h"
+#include "other_cpu.h"
 #include "problem.h"
 #include "support.h"
 
@@ -17,16 +17,6 @@ typedef struct choice {
     conv2d_isa isa;
     const char *kernel;
 } choice;
-
-const cpu_facts *__real_conv2d_cpu(void);
-const cpu_facts *__wrap_conv2d_cpu(void);
-
-static const cpu_facts *instead;
-
-const cpu_facts *__wrap_conv2d_cpu(void)
-{
-    return instead ? instead : __real_conv2d_cpu();
-}
 
 /* Zen 4: an L1 of 32 KiB, one FMA of 512 bits a cycle. */
 static const choice choices[] = {
@@ -188,11 +178,11 @@ Test(select, rows_name_existing_kernels)
 
 static void expect_choices(const choice *rows, size_t count, conv2d_isa isa, size_t l1_bytes, bool two_wide_fmas)
 {
-    cpu_facts facts = *__real_conv2d_cpu();
+    cpu_facts facts = real_cpu();
     facts.l1_bytes = l1_bytes;
     facts.l2_bytes = 1 << 20;
     facts.two_wide_fmas = two_wide_fmas;
-    instead = &facts;
+    other_cpu = &facts;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].isa != isa)
             continue;
@@ -203,7 +193,7 @@ static void expect_choices(const choice *rows, size_t count, conv2d_isa isa, siz
         cr_expect_str_eq(conv2d_kernel_name(&plan), rows[i].kernel, "%s, %s: chose %s, expected %s", rows[i].problem,
                          conv2d_isa_name(isa), conv2d_kernel_name(&plan), rows[i].kernel);
     }
-    instead = NULL;
+    other_cpu = NULL;
 }
 
 ParameterizedTestParameters(select, chooses_by_shape)

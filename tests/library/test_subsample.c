@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* Strided 1x1 of NCHW, which run as dense ones on copies of the pixels they read, a piece at a time. */
+#include <string.h>
+
+#include "other_cpu.h"
+#include "support.h"
+
+static conv_case strided_case(size_t i)
+{
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_SILU};
+    const size_t groups = i % 11 == 10 ? 3 : 1, height = 1 + i % 13, width = 1 + i * 7 % 23;
+    conv_case c = {.desc = simple_desc(groups * (1 + i % 37), 0, 0, groups * (1 + i * 5 % 41), 1, 1)};
+    conv2d_desc *const d = &c.desc;
+    d->groups = groups;
+    d->batch = i % 4 == 3 ? 3 : 1;
+    d->stride_w = 2 + i / 2 % 3;
+    d->stride_h = 1 + i / 3 % 4;
+    d->in_height = (height - 1) * d->stride_h + 1 + i / 5 % d->stride_h;
+    d->in_width = (width - 1) * d->stride_w + 1 + i / 7 % d->stride_w;
+    d->in_pitch[2] = i % 5 == 4 ? d->in_width + 3 : 0;
+    d->out_pitch[1] = i % 6 == 5 ? height * width + 9 : 0;
+    d->bias = i % 6 ? bias_given : NULL;
+    d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
+    d->activation = activations[i / 4 % 3];
+    c.parts = i % 8;
+    c.side = (guard_side)(i % 2);
+    c.offset = i % 16;
+    c.seed = i;
+    return c;
+}
+
+ParameterizedTestParameters(subsample, strides_run_on_copies)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, subsample, strides_run_on_copies)
+{
+    require_isa(*isa);
+    cpu_facts small = real_cpu();
+    small.l2_bytes = 4096;
+    size_t ran = 0, pieces = 0;
+    conv2d_kernel_info info;
+    for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
+        if (info.isa != *isa || !strstr(info.name, "_nchw_kw1_s1_") || *info.family == 'd')
+            continue;
+        for (size_t i = 0; i < 120; i++) {
+            conv_case c = strided_case(i);
+            c.options = options_for(*isa);
+            c.options.kernel = info.name;
+            other_cpu = i % 3 ? &small : NULL;
+            prepared ready;
+            cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+            char text[8192];
+            conv2d_explain(&ready.plan, text, sizeof text);
+            ran += strstr(text, "as a dense 1x1") != NULL;
+            pieces += conv2d_workspace_size(&ready.plan, 1) < in_extent(&c.desc) / c.desc.stride_h / c.desc.stride_w;
+            run_case(&c, &ready);
+            compare_case(&c, &ready);
+            other_cpu = NULL;
+        }
+    }
+    cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
+}
