@@ -113,25 +113,28 @@ void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, s
                               follow ? columns.count * run->channels : run->channels, p->out.column);
 }
 
-/* What the tiles below these columns read first: prefetchers stop at a page, which has but a few pixels of a row. */
-static void fetch_below(const d_nhwc_run *run, d_piece rows, d_piece columns)
+/* What the tiles below read first, in the order of memory: each piece of a row of tiles fetches a share of it.  To
+ * fetch the pixels below each tile would jump between rows and pages (Zen 5, five layers of 20 to 50 MiB: 1.17, AVX2
+ * 1.28 times as fast; 64x320x320 5x5 s2 1.48, 1.56). */
+static void fetch_below(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t channels = p->groups * p->in_channels, next = rows.begin + rows.count;
+    const size_t channels = p->groups * p->in_channels, next = rows.begin + rows.count, pieces = run->columns.pieces;
     if (next == p->out_height)
         return;
     const tap_range read = inputs_of(rows.begin, next - 1, p->stride_h, rows_for_one(p), p->pad_top, p->in_height);
     const tap_range below = inputs_of(next, min_size(next + rows.count, p->out_height) - 1, p->stride_h,
                                       rows_for_one(p), p->pad_top, p->in_height);
-    const tap_range across =
-        inputs_of(columns.begin, columns.begin + columns.count - 1, p->stride_w, p->stride_w, p->pad_left, p->in_width);
-    for (size_t y = max_size(read.end, below.begin); y < below.end; y++)
-        for (size_t x = across.begin; x < across.end; x++) {
-            const float *pixel = run->in + (ptrdiff_t)y * run->from.row + (ptrdiff_t)x * run->from.column;
-            for (size_t channel = 0; channel < channels; channel += LINE_FLOATS)
-                __builtin_prefetch(pixel + channel, 0, 3);
-            __asm__ volatile("" : : "r"(pixel)); /* gcc 12 leaves out calls that do nothing but prefetch */
-        }
+    const size_t first = max_size(read.end, below.begin);
+    const size_t pixels = below.end > first ? (below.end - first) * p->in_width : 0;
+    for (size_t at = piece_begin(begin, pixels, pieces); at < piece_begin(end, pixels, pieces); at++) {
+        const division y = divide(at, p->in_width);
+        const float *pixel =
+            run->in + (ptrdiff_t)(first + y.quotient) * run->from.row + (ptrdiff_t)y.remainder * run->from.column;
+        for (size_t channel = 0; channel < channels; channel += LINE_FLOATS)
+            __builtin_prefetch(pixel + channel, 0, 3);
+        __asm__ volatile("" : : "r"(pixel)); /* gcc 12 leaves out calls that do nothing but prefetch */
+    }
 }
 
 void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
@@ -164,7 +167,7 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
         if (inside && most > i)
             run->tile.vectors = most - i;
         if (run->fetches)
-            fetch_below(run, rows, conv2d_d_pieces_at(&run->columns, i, i + run->tile.vectors));
+            fetch_below(run, rows, i, i + run->tile.vectors);
         run_place(run,
                   row->variant[inside ? CONV2D_INTERIOR
                                : fits ? CONV2D_BOTH
