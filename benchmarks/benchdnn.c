@@ -149,7 +149,8 @@ static bool fill_problem(scan *s, const char *start, const key_values *given, pr
     if (!complete_axis(s, start, given, ROWS, &v) || !complete_axis(s, start, given, COLUMNS, &v))
         return false;
     const size_t *const h = v.value + ROWS, *const w = v.value + COLUMNS;
-    p->desc = (conv2d_desc){.batch = v.place[BATCH] ? v.value[BATCH] : 2,
+    p->desc = (conv2d_desc){.packing = CONV2D_PACK_ONE_SIZE,
+                            .batch = v.place[BATCH] ? v.value[BATCH] : 2,
                             .groups = v.place[GROUPS] ? v.value[GROUPS] : 1,
                             .in_channels = v.value[IN_CHANNELS],
                             .out_channels = v.value[OUT_CHANNELS],

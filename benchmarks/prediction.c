@@ -16,9 +16,9 @@ static bool find_kernel(const char *name, conv2d_kernel_info *info)
 static double vector_loads(const conv2d_kernel_info *k)
 {
     const double lanes = (double)k->lanes;
-    const double vectors = strcmp(k->family, "w") == 0   ? (double)k->tile_columns / lanes
-                           : strcmp(k->family, "k") == 0 ? (double)k->tile_channels / lanes
-                                                         : (double)k->loads;
+    const double vectors = strcmp(k->family, "w") == 0 ? (double)k->tile_columns / lanes
+                           : strchr("kf", *k->family)  ? (double)k->tile_channels / lanes
+                                                       : (double)k->loads;
     return vectors < (double)k->loads ? vectors : (double)k->loads;
 }
 

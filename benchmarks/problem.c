@@ -54,6 +54,7 @@ static bool read_shape(scan *s, problem *p, places *where)
     set |= count == 3 ? SETS_OUT_CHANNELS : 0;
 
     d->stride_h = d->stride_w = d->dilation_h = d->dilation_w = d->groups = 1;
+    d->packing = CONV2D_PACK_ONE_SIZE; /* as one who knows the size of all images */
     return words_read(s, p, set, &where->groups);
 }
 

@@ -16,6 +16,7 @@ void emit_w_tile(writer *w, const spec *s);
 /* W: one of the unrolled taps, or tap 0 for a loop over them. */
 void emit_w_tap(writer *w, const spec *s, int tap);
 void emit_k_tile(writer *w, const spec *s);
+void emit_f_tile(writer *w, const spec *s);
 void emit_d_tile(writer *w, const spec *s);
 void emit_d_any_tile(writer *w, const spec *s);
 void emit_d_nhwc_tile(writer *w, const spec *s);

@@ -25,6 +25,7 @@ typedef struct isa_row {
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
+    FAMILY_F,
     FAMILY_D,
     FAMILY_D_SUM,
     FAMILY_D_ANY,
@@ -49,7 +50,7 @@ typedef struct tap_row {
 } tap_row;
 
 typedef struct tile_row {
-    int channels; /* W: output channels.  K: vectors of output channels.  D: output rows */
+    int channels; /* W: output channels.  K and F: vectors of output channels.  D: output rows */
     int columns;  /* W and D, NCHW: vectors of output columns.  K and D, NHWC: output columns */
     bool main;    /* a kernel of its own in the dispatch table; the others serve remainders */
 } tile_row;

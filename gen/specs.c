@@ -45,6 +45,12 @@ static const tile_row k_avx2[] = {
     {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
 };
 
+/* F: as many vectors as lie side by side in memory; their loads are operands of the FMAs. */
+static const tap_row f_taps[] = {{1, 0}};
+static const tile_row f_avx512[] = {{4, 1, true}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
+static const tile_row f_avx2[] = {{8, 1, true},  {7, 1, false}, {6, 1, false}, {5, 1, false},
+                                  {4, 1, false}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
+
 /* D: heights of 112, 56, 28, 14 and 7 are multiples of 7; what is left is put together from 4, 2 and 1. */
 static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}};
 static const tap_row d_any_taps[] = {{0, 1}, {0, 0}};
@@ -68,6 +74,7 @@ static const tile_row d_nhwc_any_avx2[] = {{1, 7, true}, {1, 4, false}, {1, 2, f
 const family_row families[] = {
     [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", 'w', false, false},
     [FAMILY_K] = {"k", "CONV2D_FAMILY_K", "(vectors of channels x columns)", 'k', false, false},
+    [FAMILY_F] = {"f", "CONV2D_FAMILY_F", "(vectors of channels x columns)", 'f', false, false},
     [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_SUM] = {"d_sum", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 's', false, true},
     [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
@@ -83,6 +90,8 @@ const tile_set tile_sets[] = {
     {FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512)},
     {FAMILY_K, &isa_avx2, ROWS(k_taps), ROWS(k_avx2)},
     {FAMILY_K, &isa_avx512, ROWS(k_taps), ROWS(k_avx512)},
+    {FAMILY_F, &isa_avx2, ROWS(f_taps), ROWS(f_avx2)},
+    {FAMILY_F, &isa_avx512, ROWS(f_taps), ROWS(f_avx512)},
     {FAMILY_D, &isa_avx2, ROWS(d_taps), ROWS(d_avx2)},
     {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
     {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_sum_avx2)},
@@ -148,6 +157,12 @@ static budget k_budget(const spec *s)
     };
 }
 
+static budget f_budget(const spec *s)
+{
+    const int vectors = s->tile.channels;
+    return (budget){.accumulators = vectors, .inputs = 1, .fmas = vectors, .loads = vectors + 1};
+}
+
 static bool is_looped(const spec *s)
 {
     return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY || s->family == FAMILY_D_GROUP_ANY;
@@ -205,7 +220,16 @@ static budget d_budget(const spec *s)
 
 budget spec_budget(const spec *s)
 {
-    return s->family == FAMILY_W ? w_budget(s) : s->family == FAMILY_K ? k_budget(s) : d_budget(s);
+    switch (s->family) {
+    case FAMILY_W:
+        return w_budget(s);
+    case FAMILY_K:
+        return k_budget(s);
+    case FAMILY_F:
+        return f_budget(s);
+    default:
+        return d_budget(s);
+    }
 }
 
 int budget_registers(const budget *b)
@@ -274,6 +298,8 @@ static bool has_halves(const spec *s)
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == BOTH_HALF;
+    if (s->family == FAMILY_F)
+        return s->border == INTERIOR;
     if (is_looped(s))
         return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
     if (is_rows(s->family))
@@ -302,7 +328,8 @@ void spec_name(const spec *s, char *name, size_t size)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
     if (s->taps.stride)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);
-    const char *layout = families[s->family].nhwc ? "nhwc" : s->family == FAMILY_K && !s->taps.stride ? "any" : "nchw";
+    const bool any = s->family == FAMILY_F || (s->family == FAMILY_K && !s->taps.stride);
+    const char *layout = families[s->family].nhwc ? "nhwc" : any ? "any" : "nchw";
     snprintf(name, size, "conv2d_f32_%s_kw%s_s%s__%s_%c%dx%d%s", layout, width, stride, s->isa->name,
              families[s->family].letter, s->tile.channels, s->tile.columns, borders[s->border]);
 }

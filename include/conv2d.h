@@ -79,6 +79,12 @@ typedef enum conv2d_activation {
     CONV2D_MISH  /* x * tanh(ln(1 + e^x)) */
 } conv2d_activation;
 
+/* How weights are packed; changes no result. */
+typedef enum conv2d_packing {
+    CONV2D_PACK_ANY_SIZE = 0, /* what is packed for one image serves images of every size */
+    CONV2D_PACK_ONE_SIZE      /* it serves images of this size only: fully connected layers are faster */
+} conv2d_packing;
+
 /* What to compute.  Zero-initialise, then set what differs; where noted, 0 means the default. */
 typedef struct conv2d_desc {
     size_t batch; /* images; 0 means 1 (skip the call if you have no image) */
@@ -100,6 +106,7 @@ typedef struct conv2d_desc {
                             * plan keeps only whether there is one: each run has its own */
     conv2d_activation activation;
     float act_a, act_b; /* the parameters of clamp, which needs act_a <= act_b, and leaky_relu */
+    conv2d_packing packing;
 } conv2d_desc;
 
 /* The instruction sets, each containing those before it. */
@@ -231,8 +238,9 @@ CONV2D_API double conv2d_predicted_efficiency(const conv2d_plan *plan);
 typedef struct conv2d_kernel_info {
     const char *name;
     conv2d_isa isa;
-    const char *family;            /* "w": lanes along columns, "k": along out channels, "d": depthwise, "reference" */
-    size_t kernel_width, stride_w; /* what it is specialised for; 0: any */
+    const char
+        *family; /* "w": lanes along columns, "k": along out channels, "d": depthwise, "f": one pixel, "reference" */
+    size_t kernel_width, stride_w;                 /* what it is specialised for; 0: any */
     size_t tile_channels, tile_rows, tile_columns; /* outputs kept in registers */
     size_t lanes, registers;                       /* floats a register, vector registers in use */
     size_t fmas, loads;                            /* vector instructions per tap */

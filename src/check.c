@@ -44,6 +44,7 @@ static void check_enums(checker *c, const conv2d_desc *d)
     refuse(c, (unsigned)d->in_layout > CONV2D_NHWC, CONV2D_INVALID, "in_layout is no layout");
     refuse(c, (unsigned)d->out_layout > CONV2D_NHWC, CONV2D_INVALID, "out_layout is no layout");
     refuse(c, (unsigned)d->weights_layout > CONV2D_HWIO, CONV2D_INVALID, "weights_layout is no layout");
+    refuse(c, (unsigned)d->packing > CONV2D_PACK_ONE_SIZE, CONV2D_INVALID, "packing is none of the enumeration");
     refuse(c, (unsigned)d->activation > CONV2D_MISH, CONV2D_INVALID, "activation is none of the enumeration");
     refuse(c, d->activation == CONV2D_CLAMP && !(d->act_a <= d->act_b), CONV2D_INVALID,
            "act_a, act_b: clamp needs act_a <= act_b");
@@ -137,6 +138,17 @@ static pitches check_tensor(checker *c, const tensor *t)
     return nhwc ? (pitches){image, 1, outer, inner} : (pitches){image, outer, inner, 1};
 }
 
+/* The columns of several images run as one pixel each in W and K. */
+static void set_packed_width(const conv2d_desc *d, problem *p)
+{
+    const bool pointwise = p->kernel_height == 1 && p->kernel_width == 1 && p->pad_top == 0 && p->pad_left == 0;
+    const bool one_pixel = p->in_height == 1 && p->in_width == 1 && p->out_height == 1 && p->out_width == 1;
+    p->pixel = pointwise && one_pixel && p->batch == 1 && p->out.channel == 1 && !groups_share_blocks(p);
+    const bool wide = p->pixel && d->packing == CONV2D_PACK_ONE_SIZE;
+    const size_t channels = wide ? min_size(p->out_channels, PIXEL_BLOCK) : 1;
+    p->packed_width = max_size(divide_up(channels, CONV2D_OC_BLOCK), 1) * CONV2D_OC_BLOCK;
+}
+
 static void check_tensors(checker *c, const conv2d_desc *d, problem *p)
 {
     p->in = check_tensor(c, &(tensor){d->in_layout, p->batch, d->in_channels, p->in_height, p->in_width, d->in_pitch,
@@ -145,10 +157,12 @@ static void check_tensors(checker *c, const conv2d_desc *d, problem *p)
     p->out = check_tensor(c, &(tensor){d->out_layout, p->batch, d->out_channels, p->out_height, p->out_width,
                                        d->out_pitch, "out_pitch is smaller than what it steps over",
                                        "the output tensor has too many elements"});
+    set_packed_width(d, p);
     const char *fault = "the weights have too many elements";
     size_t taps = multiply_add(c, p->kernel_height, p->kernel_width, 0, fault);
     taps = multiply_add(c, taps, p->in_channels, 1, fault);
-    const size_t channels = multiply_add(c, p->groups, group_blocks(p) * CONV2D_OC_BLOCK, CONV2D_OC_BLOCK, fault);
+    const size_t channels = multiply_add(c, p->groups, divide_up(p->out_channels, p->packed_width) * p->packed_width,
+                                         CONV2D_OC_BLOCK, fault);
     multiply_add(c, taps, channels, 0, fault);
 }
 
@@ -201,9 +215,9 @@ static void set_activation(const conv2d_desc *d, problem *p)
 
 static void set_packing(problem *p)
 {
-    const size_t each = groups_share_blocks(p) ? p->out_channels : group_blocks(p) * CONV2D_OC_BLOCK;
-    p->packed_group = each;
-    p->packed_channels = divide_up(p->groups * each, CONV2D_OC_BLOCK) * CONV2D_OC_BLOCK;
+    const size_t width = p->packed_width;
+    p->packed_group = groups_share_blocks(p) ? p->out_channels : divide_up(p->out_channels, width) * width;
+    p->packed_channels = divide_up(p->groups * p->packed_group, width) * width;
 }
 
 conv2d_status conv2d_check_unflattened(const conv2d_desc *desc, problem *p, const char **fault)

@@ -137,7 +137,8 @@ void conv2d_run_family(const ready_plan *p, const conv2d_args *args, size_t part
     static run_fn *const run[] = {[CONV2D_FAMILY_REFERENCE] = conv2d_run_reference,
                                   [CONV2D_FAMILY_W] = conv2d_run_w,
                                   [CONV2D_FAMILY_K] = conv2d_run_k,
-                                  [CONV2D_FAMILY_D] = conv2d_run_d};
+                                  [CONV2D_FAMILY_D] = conv2d_run_d,
+                                  [CONV2D_FAMILY_F] = conv2d_run_f};
     if (p->blocking.subsampled_columns)
         conv2d_run_subsampled(p, args, part, parts);
     else
@@ -260,12 +261,14 @@ int conv2d_kernel_at(size_t index, conv2d_kernel_info *info)
     static const char *const families[] = {[CONV2D_FAMILY_REFERENCE] = "reference",
                                            [CONV2D_FAMILY_W] = "w",
                                            [CONV2D_FAMILY_K] = "k",
-                                           [CONV2D_FAMILY_D] = "d"};
+                                           [CONV2D_FAMILY_D] = "d",
+                                           [CONV2D_FAMILY_F] = "f"};
     if (index >= conv2d_kernel_count || !info)
         return 0;
     const conv2d_kernel *k = &conv2d_kernels[index];
     const bool depthwise = k->family == CONV2D_FAMILY_D;
-    const bool vectors_of_channels = k->family == CONV2D_FAMILY_K || (depthwise && k->nhwc);
+    const bool fully = k->family == CONV2D_FAMILY_F;
+    const bool vectors_of_channels = k->family == CONV2D_FAMILY_K || fully || (depthwise && k->nhwc);
     const bool vectors_of_columns = k->family == CONV2D_FAMILY_W || (depthwise && !k->nhwc);
     *info = (conv2d_kernel_info){
         .name = k->name,

@@ -15,7 +15,7 @@ static void say_problem(text *t, const problem *p)
 static void say_blocking(text *t, const ready_plan *plan)
 {
     const blocking *b = &plan->blocking;
-    if (plan->kernel->family == CONV2D_FAMILY_REFERENCE)
+    if (plan->kernel->family == CONV2D_FAMILY_REFERENCE || plan->kernel->family == CONV2D_FAMILY_F)
         return;
     if (plan->kernel->family == CONV2D_FAMILY_D) {
         if (b->band_rows)

@@ -27,7 +27,8 @@ typedef enum conv2d_family {
     CONV2D_FAMILY_REFERENCE,
     CONV2D_FAMILY_W, /* lanes along output columns */
     CONV2D_FAMILY_K, /* lanes along output channels */
-    CONV2D_FAMILY_D  /* depthwise: lanes along output columns (NCHW) or channels (NHWC) */
+    CONV2D_FAMILY_D, /* depthwise: lanes along output columns (NCHW) or channels (NHWC) */
+    CONV2D_FAMILY_F  /* maps of one pixel: lanes along output channels */
 } conv2d_family;
 
 /* One call of a tile.  Pitches and offsets are in elements. */
@@ -43,8 +44,8 @@ typedef struct conv2d_tile {
     const ptrdiff_t *tap_offset; /* W, looped taps: where kernel column s lies, relative to the row */
 
     const float *weights; /* [in_channel][kh][kw][16], at the first valid kernel row and the tile's first channel */
-    ptrdiff_t weights_vector[8]; /* K: where the tile's vectors of channels lie, relative to weights */
-    ptrdiff_t weights_skip;      /* after each channel: the weights of kernel rows left out */
+    ptrdiff_t weights_vector[8]; /* K: where the tile's vectors of channels lie, relative to weights; F: blocks of 16 */
+    ptrdiff_t weights_skip;      /* after each channel: the weights of kernel rows left out; F: after each tile */
     const float *bias;           /* one value per channel of the tile */
     bool accumulate;             /* start from the sums in `out` instead: earlier input channels left them there */
 
@@ -56,7 +57,7 @@ typedef struct conv2d_tile {
      * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum. */
     const uint32_t *mask;
     uint32_t narrow, partial;
-    uint32_t store_mask; /* W, edge; K, any stride, of the last vector: the lanes that are wanted */
+    uint32_t store_mask; /* W, edge; K, any stride, and F, of the last vector: the lanes that are wanted */
 
     /* K, edge: the first output's column at kernel column 0, its growth per output and per kernel column,
      * and the columns there are. */
@@ -64,14 +65,14 @@ typedef struct conv2d_tile {
 
     /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
-    /* So many tiles: W, AVX2, for the output channels that follow; K, any stride, inside the input, for the columns
-     * that follow.  From each to the next of K's: input, outputs, what it fetches of both. */
+    /* So many tiles: F, and W with AVX2, for the output channels that follow; K, any stride, inside the input, for the
+     * columns that follow.  From each to the next of K's: input, outputs, what it fetches of both. */
     size_t repeats;
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
-    const float *residual;        /* W: added to the sums before the activation, pitched as `out`; or NULL */
-    conv2d_activation activation; /* W, D; K clamps what goes straight to the output */
+    const float *residual;        /* W, F: added to the sums before the activation, pitched as `out`; or NULL */
+    conv2d_activation activation; /* W, D, F; K clamps what goes straight to the output */
     float act_a, act_b;
 
     /* D. */
@@ -83,7 +84,7 @@ typedef struct conv2d_tile {
     ptrdiff_t row_begin[3];
     ptrdiff_t weights_back; /* NHWC: from an input row's weights for the first output row to those for the second */
     /* NHWC, grouped: how far the inputs of a vector of channels are from those of the next; the lane of a group's first
-     * input channel for each output channel, and the lanes that are needed; the weights of an input channel. */
+     * input channel for each output channel, and the lanes that are needed; the weights of an input channel (F, too). */
     ptrdiff_t in_vector;
     const int32_t *lane_from;
     uint32_t load_mask;
@@ -103,7 +104,7 @@ typedef struct conv2d_tile {
     const float *prefetch_out; /* W, K: the outputs that will be written next; W's low tiles of a 1x1: or NULL */
     ptrdiff_t prefetch_pitch;  /* K, between them */
     const float *ahead;        /* K: what the next tiles will need, a line with each channel */
-    ptrdiff_t ahead_step;
+    ptrdiff_t ahead_step;      /* F: how far ahead weights are fetched, or 0 */
 } conv2d_tile;
 
 typedef void conv2d_tile_fn(const conv2d_tile *tile);

@@ -29,7 +29,7 @@ size_t conv2d_packed_floats(const problem *p)
 {
     /* K loads whole vectors of weights, also from the middle of a block that groups share. */
     const size_t slack = groups_share_blocks(p) ? CONV2D_OC_BLOCK : 0;
-    return p->empty ? 0 : p->packed_channels / CONV2D_OC_BLOCK * (packed_block_size(p) + CONV2D_OC_BLOCK) + slack;
+    return p->empty ? 0 : p->packed_channels * (packed_taps(p) + 1) + slack;
 }
 
 static void pack_bias(const problem *p, const float *bias, float *packed)
@@ -39,14 +39,14 @@ static void pack_bias(const problem *p, const float *bias, float *packed)
         memcpy(packed + packed_channel(p, group, 0), bias + group * p->out_channels, p->out_channels * sizeof *packed);
 }
 
-/* One block of at most 16 output channels, starting at `weights`. */
+/* One block of so many output channels, starting at `weights`. */
 static void pack_block(const problem *p, const weight_steps *step, const float *weights, size_t channels, float *packed)
 {
     for (size_t ic = 0; ic < p->in_channels; ic++)
         for (size_t kh = 0; kh < p->kernel_height; kh++)
             for (size_t kw = 0; kw < p->kernel_width; kw++) {
                 const float *from = weights + ic * step->ic + kh * step->kh + kw * step->kw;
-                for (size_t oc = 0; oc < CONV2D_OC_BLOCK; oc++)
+                for (size_t oc = 0; oc < p->packed_width; oc++)
                     *packed++ = oc < channels ? from[oc * step->oc] : 0.0f;
             }
 }
@@ -59,10 +59,10 @@ void conv2d_pack(const problem *p, const float *weights, const float *bias, floa
     pack_bias(p, bias, packed);
     packed += p->packed_channels;
     for (size_t group = 0; group < groups; group++)
-        for (size_t oc = 0; oc < channels; oc += CONV2D_OC_BLOCK) {
+        for (size_t oc = 0; oc < channels; oc += p->packed_width) {
             const float *from = weights + (group * channels + oc) * step.oc;
-            pack_block(p, &step, from, min_size(CONV2D_OC_BLOCK, channels - oc), packed);
-            packed += packed_block_size(p);
+            pack_block(p, &step, from, min_size(p->packed_width, channels - oc), packed);
+            packed += packed_taps(p) * p->packed_width;
         }
     if (shared)
         memset(packed, 0, CONV2D_OC_BLOCK * sizeof *packed);

@@ -25,8 +25,9 @@ typedef struct problem {
     conv2d_activation activation; /* what tiles apply: NONE, CLAMP (RELU, too, is one, to [0, infinity]), LEAKY_RELU */
     conv2d_activation curve;      /* any other, applied to stored outputs by the kernel's `activate`; or NONE */
     float act_a, act_b;
-    /* Of the packed weights: channels from a group to the next, and in all blocks. */
-    size_t packed_group, packed_channels;
+    /* Of the packed weights: channels side by side, from a group to the next, and in all. */
+    size_t packed_width, packed_group, packed_channels;
+    bool pixel; /* family F's: one pixel becomes one pixel */
     bool has_bias, has_residual, empty;
 } problem;
 
@@ -141,8 +142,11 @@ static inline tap_range inputs_of(size_t first, size_t last, size_t stride, size
 /*
  * Packed weights: the bias values of all blocks of 16 output channels, then their weights,
  * [block][in_channel][kh][kw][16].
- * Each group has blocks of its own, unless several groups fill a block.
+ * Each group has blocks of its own, unless several groups fill a block.  Those for a single pixel and no other image
+ * have room for up to 64 channels, what a tile of family F has: one stream of memory instead of four.
  */
+enum { PIXEL_BLOCK = 64 };
+
 static inline bool groups_share_blocks(const problem *p)
 {
     return p->groups > 1 && p->out_channels && CONV2D_OC_BLOCK % p->out_channels == 0;
@@ -160,9 +164,15 @@ static inline size_t packed_channel(const problem *p, size_t group, size_t out_c
     return group * p->packed_group + out_channel;
 }
 
+static inline size_t packed_taps(const problem *p)
+{
+    return p->in_channels * p->kernel_height * p->kernel_width;
+}
+
+/* Of 16 channels. */
 static inline size_t packed_block_size(const problem *p)
 {
-    return p->in_channels * p->kernel_height * p->kernel_width * CONV2D_OC_BLOCK;
+    return packed_taps(p) * CONV2D_OC_BLOCK;
 }
 
 static inline const float *packed_bias(const problem *p, const float *packed, size_t group, size_t out_channel)
@@ -174,7 +184,8 @@ static inline const float *packed_bias(const problem *p, const float *packed, si
 static inline const float *packed_weights(const problem *p, const float *packed, size_t group, size_t out_channel)
 {
     const size_t channel = packed_channel(p, group, out_channel);
-    return packed + p->packed_channels + channel / CONV2D_OC_BLOCK * packed_block_size(p) + channel % CONV2D_OC_BLOCK;
+    const division block = divide(channel, p->packed_width);
+    return packed + p->packed_channels + block.quotient * p->packed_width * packed_taps(p) + block.remainder;
 }
 
 /* `total` things in `pieces` pieces of nearly equal size: where piece `index` begins, and which one a thing is in. */
@@ -286,7 +297,7 @@ void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, fl
 
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);
-run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k, conv2d_run_d, conv2d_run_subsampled;
+run_fn conv2d_run_reference, conv2d_run_w, conv2d_run_k, conv2d_run_d, conv2d_run_f, conv2d_run_subsampled;
 /* conv2d.c: the one of the plan's family, on a copy of the pixels where it subsamples. */
 run_fn conv2d_run_family;
 

@@ -27,9 +27,9 @@ static inline __attribute__((always_inline)) void compute_row(const problem *p, 
             for (size_t kh = rows.begin; kh < rows.end; kh++) {
                 const float *line =
                     in + (ptrdiff_t)ic * p->in.channel + (top + (ptrdiff_t)(kh * p->dilation_h)) * p->in.row;
-                const float *tap = weights + (ic * p->kernel_height + kh) * p->kernel_width * CONV2D_OC_BLOCK;
+                const float *tap = weights + (ic * p->kernel_height + kh) * p->kernel_width * p->packed_width;
                 for (size_t kw = columns.begin; kw < columns.end; kw++)
-                    sum = fmaf(line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column], tap[kw * CONV2D_OC_BLOCK],
+                    sum = fmaf(line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column], tap[kw * p->packed_width],
                                sum);
             }
         const ptrdiff_t at = (ptrdiff_t)x * p->out.column;

@@ -221,9 +221,7 @@ static void run_units(k_run *run, share units)
     }
 }
 
-/* Apart: a pixel needs no room for strips. */
-static __attribute__((noinline)) void run_maps(const ready_plan *plan, const conv2d_args *args, size_t part,
-                                               size_t parts)
+void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
     const conv2d_kernel *kernel = plan->kernel;
@@ -277,12 +275,4 @@ static __attribute__((noinline)) void run_maps(const ready_plan *plan, const con
     run.tile.prefetch_pitch = nhwc ? p->out.column : p->out.channel;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, run.channels);
     run_units(&run, share_of(units, part, parts));
-}
-
-void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
-{
-    if (conv2d_is_pixel(plan))
-        conv2d_run_k_pixel(plan, args, part, parts);
-    else
-        run_maps(plan, args, part, parts);
 }

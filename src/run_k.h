@@ -93,8 +93,4 @@ static inline uint32_t lanes_mask(size_t channels, size_t lanes)
     return (1u << ((channels - 1) % lanes + 1)) - 1;
 }
 
-/* run_k_pixel.c: whether a plan is one pixel of one tap, and its run. */
-bool conv2d_is_pixel(const ready_plan *plan);
-run_fn conv2d_run_k_pixel;
-
 #endif

@@ -104,6 +104,10 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
     if (kernel->isa > plan->isa)
         return conv2d_cpu()->isa < kernel->isa ? "the CPU lacks its instruction set"
                                                : "its instruction set is excluded";
+    if (kernel->family == CONV2D_FAMILY_F)
+        return p->pixel ? NULL : "made for one pixel";
+    if (p->pixel)
+        return "made for larger maps than one pixel";
     if (leaves_addresses(p))
         return "pitches times padding, strides or dilation go beyond all addresses";
     const char *refusal = taps_refusal(p, kernel);

@@ -81,6 +81,7 @@ static void any_epilogue(conv2d_desc *d, choices *c)
 {
     static const float limits[] = {-INFINITY, -1.0f, -0.5f, -0.0f, 0.0f, 0.125f, 1.0f, 6.0f, INFINITY};
     d->weights_layout = (conv2d_weights_layout)choose_below(c, 3);
+    d->packing = (conv2d_packing)choose_below(c, 2);
     d->bias = choose_below(c, 2) ? bias_given : NULL;
     d->residual = choose_below(c, 4) ? NULL : choose_below(c, 2) ? residual_given : residual_in_place;
     d->activation = (conv2d_activation)choose_below(c, CONV2D_MISH + 1);
@@ -194,6 +195,17 @@ static void make_depthwise(choices *c, const conv2d_kernel_info *kernel, conv2d_
     d->pad_right = choose_between(c, 0, most);
 }
 
+/* What family F takes. */
+static void make_pixel(choices *c, conv2d_desc *d)
+{
+    const size_t groups = choose_below(c, 4) ? 1 : any_size(c, 5);
+    d->batch = d->in_height = d->in_width = d->kernel_height = d->kernel_width = 1;
+    d->pad_top = d->pad_bottom = d->pad_left = d->pad_right = 0;
+    d->groups = groups;
+    d->in_channels = groups * any_size(c, 300);
+    d->out_channels = groups * any_size(c, 200);
+}
+
 /* Outputs around the kernel's tile, as many as the work allows. */
 static void fit_input(choices *c, conv2d_desc *d, size_t tile_columns, double most_work)
 {
@@ -229,7 +241,10 @@ void draw_towards(choices *c, conv_case *test, const conv2d_kernel_info *kernel,
     }
     if (kernel->family[0] == 'd')
         make_depthwise(c, kernel, d);
-    fit_input(c, d, kernel->tile_columns, most_work);
+    if (kernel->family[0] == 'f')
+        make_pixel(c, d);
+    else
+        fit_input(c, d, kernel->tile_columns, most_work);
     memset(d->in_pitch, 0, sizeof d->in_pitch);
     memset(d->out_pitch, 0, sizeof d->out_pitch);
     if (choose_below(c, 4) == 3) {

@@ -90,7 +90,7 @@ size_t input_for(size_t outputs, size_t kernel, size_t stride, size_t dilation, 
 
 const char *describe_case(const conv_case *c)
 {
-    static const char *const layouts[] = {"oihw", "ohwi", "hwio"};
+    static const char *const layouts[] = {"oihw", "ohwi", "hwio"}, *const packings[] = {"any", "one"};
     static const char *const tensors[] = {"nchw", "nhwc"};
     static const char *const activations[] = {"none",    "relu", "clamp", "leaky_relu", "hard_swish", "hard_sigmoid",
                                               "sigmoid", "silu", "tanh",  "gelu",       "mish"};
@@ -99,15 +99,16 @@ const char *describe_case(const conv_case *c)
     conv2d_records_write(c->options.records, c->options.record_count > 0, record, sizeof record);
     const conv2d_desc *d = &c->desc;
     snprintf(text, sizeof text,
-             "%zux%zux%zux%zu %zux%zux%zu s%zux%zu d%zux%zu p%zu,%zu,%zu,%zu (t,b,l,r) g%zu %s-%s %s %s(%g,%g) bias=%d "
-             "residual=%d "
+             "%zux%zux%zux%zu %zux%zux%zu s%zux%zu d%zux%zu p%zu,%zu,%zu,%zu (t,b,l,r) g%zu %s-%s %s packed for %s "
+             "size %s(%g,%g) "
+             "bias=%d residual=%d "
              "in_pitch=%zu,%zu,%zu out_pitch=%zu,%zu,%zu isa=%s kernel=%s record=\"%s\" parts=%zu pool=%zu "
              "guard=%s+%zu fill=%d "
              "seed=%" PRIu64,
              d->batch, d->in_channels, d->in_height, d->in_width, d->out_channels, d->kernel_height, d->kernel_width,
              d->stride_h, d->stride_w, d->dilation_h, d->dilation_w, d->pad_top, d->pad_bottom, d->pad_left,
              d->pad_right, d->groups, tensors[d->in_layout], tensors[d->out_layout], layouts[d->weights_layout],
-             activations[d->activation], (double)d->act_a, (double)d->act_b, d->bias != NULL,
+             packings[d->packing], activations[d->activation], (double)d->act_a, (double)d->act_b, d->bias != NULL,
              (d->residual != NULL) + (d->residual == residual_in_place), d->in_pitch[0], d->in_pitch[1], d->in_pitch[2],
              d->out_pitch[0], d->out_pitch[1], d->out_pitch[2], conv2d_isa_name(c->options.isa),
              c->options.kernel ? c->options.kernel : "any", record, c->parts,

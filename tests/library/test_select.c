@@ -99,7 +99,11 @@ static const choice choices[] = {
     {"1x360x640 64x5x5 p2 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kwany_sany__avx512_k2x14"},
     {"16x320x320 32x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Vectors of channels take their time to begin. */
-    {"1x1x1 1x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx2_k6x1"},
+    {"1x1x1 1x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx2_f8x1"},
+    /* One pixel; not several images of one, which are columns. */
+    {"20x1x1 480x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_f4x1"},
+    {"2048x1x1 1000x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_f8x1"},
+    {"8x512x1x1 1000x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Few channels a group: several groups a vector, of NCHW through the workspace. */
     {"128x56x56 128x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"128x56x56 128x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},

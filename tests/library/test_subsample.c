@@ -8,7 +8,7 @@
 static conv_case strided_case(size_t i)
 {
     static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_SILU};
-    const size_t groups = i % 11 == 10 ? 3 : 1, height = 1 + i % 13, width = 1 + i * 7 % 23;
+    const size_t groups = i % 11 == 10 ? 3 : 1, height = 1 + i % 13, width = 2 + i * 7 % 23;
     conv_case c = {.desc = simple_desc(groups * (1 + i % 37), 0, 0, groups * (1 + i * 5 % 41), 1, 1)};
     conv2d_desc *const d = &c.desc;
     d->groups = groups;

@@ -107,6 +107,11 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     }
     d.in_height = input_for(rows, d.kernel_height, stride, 1, d.pad_top + d.pad_bottom);
     d.in_width = input_for(columns, width, stride, 1, d.pad_left + d.pad_right);
+    if (info->family[0] == 'f') {
+        d.in_channels = 5;
+        d.in_height = d.in_width = d.kernel_height = 1;
+        d.packing = (conv2d_packing)(number % 2);
+    }
     if (info->family[0] == 'k') {
         d.in_layout = info->stride_w ? CONV2D_NCHW : CONV2D_NHWC;
         d.out_layout = (conv2d_layout)(number % 2);
@@ -135,6 +140,8 @@ static grid grid_of(const conv2d_kernel_info *info)
         return (grid){18, 1, 1, 16 * info->lanes, info->lanes / 2};
     case 'k':
         return (grid){info->tile_channels, info->lanes, 1, 2 * info->tile_columns + 1, 1};
+    case 'f':
+        return (grid){info->tile_channels, info->lanes, 1, 1, 1};
     case 'd':
         /* Less than a vector of channels, and one with a rest; AVX2 has tiles of 7 rows besides those of 4. */
         return nhwc ? (grid){2 * info->lanes - 2, info->lanes - 1, info->tile_rows + 1, 3 * info->tile_columns + 1, 1}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* The cost model of family W, as in predict.c. */
+#include "predict.h"
+
+/* Whole vectors cross cache lines, broadcasts never do. */
+static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t channels, size_t columns, bool panel)
+{
+    const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0, crossing = kernel->lanes == 16 ? 0.1 : 0;
+    const double loads = vector_load * (double)columns + 0.5 * (double)channels;
+    /* All channels in one set of the L1, and 8 lanes come back for the rest of their lines (64x64 planes). */
+    const bool one_set = kernel->lanes == 8 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
+    const double bytes = (double)(columns * kernel->lanes * sizeof(float));
+    const double misses = p->stride_w == 1 && !panel ? conv2d_miss_cycles(p, bytes, one_set ? 0.6 : 0.4) : 0;
+    /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time, between lines of
+     * the input. */
+    const double competing = (double)(p->in_channels * p->kernel_height) * (p->kernel_width == 1 ? bytes + 32 : 0);
+    const bool weights_miss =
+        kernel->lanes == 8 && !panel &&
+        (double)(packed_block_size(p) * sizeof(float)) + competing > (double)conv2d_cpu()->l1_bytes;
+    return tap_cycles((double)(channels * columns), loads, kernel) + crossing * (double)columns + misses +
+           (weights_miss ? 0.8 : 0);
+}
+
+/* Rows of few channels, each in one masked tile: masked loads take two cycles. */
+static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t vectors = divide_up(p->out_width, kernel->lanes);
+    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    double cycles = 0;
+    for (size_t oc = 0; oc < p->out_channels;) {
+        const size_t channels = widest_edge(kernel, p->out_channels - oc, vectors);
+        const double loads = 2 * (double)vectors + 0.5 * (double)channels;
+        cycles += taps * tap_cycles((double)(channels * vectors), loads, kernel) +
+                  (double)p->out_height * (40 + 2.5 * (double)(channels * vectors));
+        oc += channels;
+    }
+    return cycles;
+}
+
+/* What it takes to sort a row's columns by their remainders (SSE for stride 2), for all rows; those of many planes are
+ * waited for if they come from the L3 (Zen 5, cycles a float: 32x128x128 0.6, 16x320x320 0.9, 64x224x224 1.9). */
+static double w_copy_cycles(const problem *p)
+{
+    if (p->stride_w == 1)
+        return 0;
+    const size_t floats = p->in_channels * p->in_height * p->in_width;
+    const bool waits = conv2d_cpu()->two_wide_fmas && p->in_channels >= CONV2D_OC_BLOCK &&
+                       floats > conv2d_cpu()->l2_bytes / sizeof(float);
+    const double each = (p->stride_w == 2 ? 0.2 : 1) + (waits ? 0.8 : 0);
+    return (double)(p->in_channels * p->in_height) * (30 + each * (double)p->in_width);
+}
+
+/* Of a row's tiles: cycles a tap, and at their starts and ends. */
+typedef struct w_cost {
+    double taps, ends;
+    bool panel;
+} w_cost;
+
+/* So many times `vectors` vectors of columns in the widest tiles of so many channels. */
+static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kernel, size_t channels, size_t vectors,
+                      double times, double slow)
+{
+    /* Tiles of a block's 16 channels follow each other along a long group (blocking.c). */
+    const double start = kernel->tile_channels == CONV2D_OC_BLOCK || kernel->lanes == 8 ? 12 : 25;
+    while (vectors > 0) {
+        const size_t width = widest_columns(kernel, channels, vectors);
+        const double tiles = times * (double)(vectors / width);
+        cost->taps += tiles * slow * w_tile_cycles(p, kernel, channels, width, cost->panel);
+        cost->ends += tiles * (start + 2.5 * (double)(channels * width));
+        vectors %= width;
+    }
+}
+
+/* Edge vectors are slower by a twentieth (masks) or by a half (blends); in 1x1, and with 8 lanes, by more where all
+ * weights come from the L2 for this one vector. */
+static double w_edge_cost(const problem *p, const conv2d_kernel *kernel, const blocking *b)
+{
+    if (conv2d_is_pointwise(p) && b->channel_blocks == 1 && p->curve == CONV2D_NONE && !p->has_residual)
+        return kernel->lanes == 16 ? 1.02 : 1.2; /* not masked but computed again (run_w_edges.c) */
+    const bool weights_miss = packed_block_size(p) * group_blocks(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
+    if (kernel->lanes == 16)
+        return weights_miss && p->kernel_width == 1 ? 1.5 : 1.05;
+    return weights_miss ? 3.5 : 1.5;
+}
+
+/* So many of a block's channels of a row, as run_w.c cuts it; the edges have their own tiles. */
+static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel, const blocking *b, size_t in_block,
+                    size_t channels, double times)
+{
+    const size_t vectors = divide_up(p->out_width, kernel->lanes);
+    const size_t edges = min_size(p->kernel_width > 1 ? 2 : p->out_width % kernel->lanes != 0, vectors);
+    const size_t inner = vectors - edges, last = inner % b->block_vectors;
+    const size_t groups = inner / b->block_vectors * (b->block_vectors / b->group_vectors) + last / b->group_vectors;
+    const size_t rest = b->block_vectors % b->group_vectors;
+    add_tiles(cost, p, kernel, channels, b->group_vectors, times * (double)groups, 1);
+    add_tiles(cost, p, kernel, channels, rest, times * (double)(inner / b->block_vectors), 1);
+    add_tiles(cost, p, kernel, channels, last % b->group_vectors, times, 1);
+    const size_t at_edge = widest_edge(kernel, in_block, 1);
+    add_tiles(cost, p, kernel, at_edge, 1, times * (double)(edges * channels) / (double)at_edge,
+              w_edge_cost(p, kernel, b));
+}
+
+/* Planes of pixels as they come from the L2, some rows of which two row tiles copy, and pixels of planes. */
+static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, const blocking *b)
+{
+    const double each = kernel->lanes == 16 ? 0.3 : 0.45;
+    const double rows = b->scratch_row ? (double)(b->row_tiles * b->scratch_rows) : (double)p->in_height;
+    const double in = conv2d_transposes_pixels(p) ? each * rows * (double)(p->in_channels * p->in_width) : 0;
+    const double out =
+        conv2d_writes_pixels(p) ? (double)(p->out_height * p->out_width) * (4 + 1.5 * (double)p->out_channels) : 0;
+    return in + out;
+}
+
+double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
+{
+    /* Few channels a group keep their promises least (64x64x64 3x3 g32: 42 % of peak instead of 63). */
+    const double small = p->groups == 1 || p->out_channels >= 16 ? 1
+                         : p->out_channels == 1                  ? 1.6
+                                                                 : 1 + 0.8 / (double)p->out_channels;
+    const blocking b = conv2d_choose_blocking(p, kernel);
+    const double copies = w_copy_cycles(p) + w_pixel_cycles(p, kernel, &b);
+    if (b.whole_rows)
+        return small * w_row_cycles(p, kernel) + copies;
+    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    w_cost cost = {.panel = b.panel_columns != 0};
+    for (size_t oc = 0; oc < p->out_channels;) {
+        const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
+        /* Whole blocks of 16 channels are alike. */
+        const size_t repeat = in_block == CONV2D_OC_BLOCK ? p->out_channels / CONV2D_OC_BLOCK : 1;
+        for (size_t done = 0; done < in_block;) {
+            const size_t channels = widest_channels(kernel, in_block - done, kernel->tile_channels);
+            add_row(&cost, p, kernel, &b, in_block, channels, (double)repeat);
+            done += channels;
+        }
+        oc += repeat * in_block;
+    }
+    /* The masks of the vectors at the ends of a row. */
+    const double masks = p->kernel_width > 1 ? 80 : 0;
+    /* 1x1 of one channel a group at 14x14: 0.4 times the speed of D. */
+    const double group = p->groups > 1 ? 120 : 0;
+    /* A block's weights come from the L2 for each triple of vectors if they exceed the L1. */
+    const bool streams = packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
+    const double waits = !is_fast_pointwise(p, kernel) ? 1 : streams ? 1.09 : 1.035;
+    return small * waits * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
+           conv2d_visit_cycles(p, kernel, cost.panel);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The loops of family F: group, tiles of output channels.  Nothing is done here that a fully connected layer of a few
+ * channels would wait for.
+ */
+#include "tiles.h"
+
+typedef struct f_run {
+    const problem *p;
+    const conv2d_kernel *kernel;
+    const conv2d_args *args;
+    conv2d_tile tile;
+} f_run;
+
+/* Output channels of a tile: four blocks, one behind the other or side by side. */
+static size_t tile_channels(const problem *p)
+{
+    return p->packed_width == CONV2D_OC_BLOCK ? PIXEL_BLOCK : p->packed_width;
+}
+
+/* Weights of more than an L2 come from the L3: so many floats of them are asked for ahead.  Blocks that lie one behind
+ * the other gain nothing by that. */
+static ptrdiff_t floats_ahead(const problem *p)
+{
+    enum { CHANNELS_AHEAD = 16 };
+    const size_t floats = p->in_channels * p->packed_channels;
+    const bool wide = p->packed_width == PIXEL_BLOCK;
+    return wide && floats > conv2d_cpu()->l2_bytes / sizeof(float) ? CHANNELS_AHEAD * PIXEL_BLOCK : 0;
+}
+
+/* Where a tile finds the weights of its blocks, and those of the next tile. */
+static void set_blocks(f_run *run)
+{
+    const problem *p = run->p;
+    const bool narrow = p->packed_width == CONV2D_OC_BLOCK;
+    const size_t block = narrow ? packed_block_size(p) : CONV2D_OC_BLOCK, blocks = PIXEL_BLOCK / CONV2D_OC_BLOCK;
+    for (size_t i = 1; i < blocks; i++)
+        run->tile.weights_vector[i] = (ptrdiff_t)(i * block);
+    run->tile.weights_channel = (ptrdiff_t)p->packed_width;
+    run->tile.weights_skip = narrow ? (ptrdiff_t)((blocks - 1) * block) : 0;
+}
+
+/* `repeats` tiles of so many output channels each, from `oc` of a group on, `out` floats behind the output's first. */
+static void run_tiles(f_run *run, size_t group, size_t oc, size_t channels, size_t repeats, ptrdiff_t out)
+{
+    const problem *p = run->p;
+    const size_t lanes = run->kernel->lanes;
+    run->tile.weights = packed_weights(p, run->args->packed, group, oc);
+    run->tile.bias = packed_bias(p, run->args->packed, group, oc);
+    run->tile.repeats = repeats;
+    run->tile.store_mask = (1u << ((channels - 1) % lanes + 1)) - 1;
+    run->tile.out = run->args->out + out;
+    run->tile.residual = p->has_residual ? run->args->residual + out : NULL;
+    tile_of(run->kernel, divide_up(channels, lanes), 1)->variant[CONV2D_INTERIOR](&run->tile);
+}
+
+/* Tiles [begin, end) of a group: the whole ones in one call, then what is left of the last. */
+static void run_group(f_run *run, size_t group, size_t begin, size_t end)
+{
+    const problem *p = run->p;
+    const size_t width = tile_channels(p), first = begin * width;
+    const size_t channels = min_size(end * width, p->out_channels) - first, whole = channels / width;
+    const ptrdiff_t out = (ptrdiff_t)(group * p->out_channels + first);
+    run->tile.in = run->args->in + (ptrdiff_t)(group * p->in_channels) * p->in.channel;
+    if (whole)
+        run_tiles(run, group, first, width, whole, out);
+    if (channels > whole * width)
+        run_tiles(run, group, first + whole * width, channels - whole * width, 1, out + (ptrdiff_t)(whole * width));
+    if (p->curve != CONV2D_NONE)
+        run->kernel->activate(p->curve, run->args->out + out, 1, channels, (ptrdiff_t)channels);
+}
+
+void conv2d_run_f(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
+{
+    const problem *p = &plan->problem;
+    f_run run; /* not zeroed: that would take longer than a tiny layer; these are the fields that a tile reads */
+    run.p = p;
+    run.kernel = plan->kernel;
+    run.args = args;
+    run.tile.in_channel_pitch = p->in.channel;
+    run.tile.in_channels = p->in_channels;
+    run.tile.ahead_step = floats_ahead(p);
+    run.tile.activation = p->activation;
+    run.tile.act_a = p->act_a;
+    run.tile.act_b = p->act_b;
+    set_blocks(&run);
+    const size_t tiles = divide_up(p->out_channels, tile_channels(p));
+    const share units = share_of(p->groups * tiles, part, parts);
+    for (size_t unit = units.begin; unit < units.end;) {
+        const division group = divide(unit, tiles);
+        const size_t end = min_size(tiles, group.remainder + units.end - unit);
+        run_group(&run, group.quotient, group.remainder, end);
+        unit += end - group.remainder;
+    }
+}
