@@ -84,7 +84,7 @@ typedef struct conv2d_tile {
     ptrdiff_t row_begin[3];
     ptrdiff_t weights_back; /* NHWC: from an input row's weights for the first output row to those for the second */
     /* NHWC, grouped: how far the inputs of a vector of channels are from those of the next; the lane of a group's first
-     * input channel for each output channel, and the lanes that are needed; the weights of an input channel (F, too). */
+     * input channel for each output channel, and the lanes that are needed; the weights of an input channel (F too). */
     ptrdiff_t in_vector;
     const int32_t *lane_from;
     uint32_t load_mask;

@@ -49,8 +49,8 @@ MUTANTS = [
 
     # The reference.
     ('the reference rounds twice', 'src/reference.c',
-     'sum = fmaf(line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column], tap[kw * CONV2D_OC_BLOCK],\n',
-     'sum = (line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column] * tap[kw * CONV2D_OC_BLOCK] +\n',
+     'sum = fmaf(line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column], tap[kw * p->packed_width],\n',
+     'sum = (line[(left + (ptrdiff_t)(kw * p->dilation_w)) * p->in.column] * tap[kw * p->packed_width] +\n',
      'random contract'),
     ('the reference clamps a NaN', 'src/reference.c',
      'x = p->act_a > x ? p->act_a : x;', 'x = x > p->act_a ? x : p->act_a;', 'contract random'),
