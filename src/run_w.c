@@ -162,19 +162,6 @@ static size_t set_kernel_rows(conv2d_tile *tile, const problem *p, size_t row)
     return range.begin;
 }
 
-/*
- * Where tiles find the input of the next output row; of a 1x1, which is one row in memory, that is the next channel's
- * next vector.  An input that stays in the L2 is better not fetched by a 1x1 before each of its output channels
- * (640x8x8 1920x1x1 4 %), so its tiles fetch the line at hand, which costs nothing.
- */
-static ptrdiff_t prefetch_offset(const w_run *run)
-{
-    const problem *p = run->p;
-    if (p->kernel_width == 1 && conv2d_input_stays(p))
-        return -LINE_FLOATS;
-    return run->scratch ? 0 : (ptrdiff_t)run->tile.kernel_rows * run->tile.in_row_pitch;
-}
-
 /* Blocks [begin, end) of columns of one row, for one chunk of output channels. */
 static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
 {
@@ -194,7 +181,7 @@ static void run_row(w_run *run, const w_row *row, size_t begin, size_t end)
     at.in = at.row;
     at.out = at.pixels;
     at.first_bias = packed_bias(p, run->args->packed, at.group, at.oc_begin);
-    run->prefetch_in = prefetch_offset(run);
+    run->prefetch_in = conv2d_w_prefetch_offset(run);
     const size_t length = run->b->whole_rows ? run->vectors : run->b->block_vectors;
     /* Another part may be writing the vector before. */
     const size_t shift = begin + 2 <= run->vectors ? run->shift : 0;
@@ -262,21 +249,6 @@ static void run_units(w_run *run, share units)
     }
 }
 
-/*
- * Then low tiles of a 1x1 fetch the outputs they write next, which costs others 1 % (Zen 5, 47 layers; but 12x270x480
- * 56x1x1 0.8 without), and with AVX-512 the input, for which they would wait (64x304x304 32x1x1 1.5, 56x270x480 12x1x1
- * 2.8 times as fast if it is fetched).  What the L3 still holds comes soon enough, and the prefetches cost 1-8 %; but
- * of tensors of this size part is gone when other layers have run in between: 14 layers of 4-9 MiB lose 2 % if nothing
- * else runs, but are 1.16 and 1.21 times as fast if three and eight copies of their tensors take turns; 9 layers of 3-4
- * MiB lose 2 % and gain 4 %.  With few output channels loads alone ask for enough (64x388x388 2x1x1 0.86, 256x64x64
- * 4x1x1 0.84).
- */
-static bool leaves_caches(const problem *p)
-{
-    enum { FETCHING_L2S = 3, FEWEST_CHANNELS = 8 };
-    return p->out_channels >= FEWEST_CHANNELS && exceeds_l2(p, FETCHING_L2S);
-}
-
 void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
@@ -304,9 +276,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
         run.tile.out_channel_pitch = (ptrdiff_t)run.b->plane_columns;
     }
     run.pointwise = conv2d_is_pointwise(p);
-    run.fetches = run.lanes == 8 && run.pointwise && !conv2d_input_stays(p);
-    run.leaves = run.pointwise && leaves_caches(p);
-    run.low_fetches = run.lanes == 16 && run.leaves;
+    conv2d_w_choose_fetches(&run);
     run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns
                                             : p->in.channel;

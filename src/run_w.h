@@ -38,7 +38,7 @@ typedef struct w_run {
     bool fetches;   /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
     bool pointwise;
     bool leaves;           /* 1x1: tensors do not stay in the caches */
-    bool low_fetches;      /* AVX-512, 1x1: tiles of fewer than 16 channels, if the first, ask for the next columns */
+    bool low_fetches;      /* 1x1: tiles of fewer than 16 channels, if the first, ask for the next columns */
     ptrdiff_t prefetch_in; /* of the others */
     size_t shift;          /* of a row's last vector, where the vector before it is at hand too */
     size_t scratch_of;     /* which (image, group, row tile) it holds */
@@ -62,5 +62,10 @@ void conv2d_find_tap_columns(w_run *run);
 /* Gives the tile the masks of an edge vector; those of a row of few vectors. */
 void conv2d_set_masks(w_run *run, size_t vector);
 void conv2d_set_row_masks(w_run *run);
+
+/* run_w_fetch.c: sets what is fetched, for a run whose other fields are there; and where a tile finds, from its input
+ * on, what the next output row needs. */
+void conv2d_w_choose_fetches(w_run *run);
+ptrdiff_t conv2d_w_prefetch_offset(const w_run *run);
 
 #endif
