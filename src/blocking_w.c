@@ -167,9 +167,14 @@ void conv2d_set_w_blocking(blocking *b, const problem *p, const conv2d_kernel *k
         b->group_vectors = divide_up(p->out_width, kernel->lanes);
     set_vectors(b, p, kernel);
     b->chunks = conv2d_weight_chunks(p);
-    if (wants_scratch(p))
+    if (wants_scratch(p)) {
         conv2d_set_scratch(b, p, kernel);
-    else if (wants_panel(p, kernel))
+    } else if (wants_panel(p, kernel)) {
+        /* Each chunk copies the panel again, and a block has work enough for weights that come from the L3; but from
+         * memory they do not come fast enough (Zen 5, AVX2, 1x1: 2048->2048 @64 1.20, 0.89 as one chunk; 4096->4096
+         * @16 1.16, 0.80; 2048->512 @32 1.15, 512->4096 @8 1.14, 1024->256 @64 1.06; 155 layers 1.01). */
+        b->chunks = divide_up(b->chunks, 8);
         conv2d_set_panel(b, kernel);
+    }
     conv2d_size_w_workspace(b, p, kernel);
 }

@@ -104,7 +104,11 @@ static double planes_factor(const problem *p, const conv2d_kernel *kernel)
         const double waits = !shares_sets && p->out_channels * p->out_height * p->out_width <= 13 * l2 ? 1 : 1.3;
         return is_two_wide(kernel) ? 1.25 * waits : waits;
     }
-    if (p->in_channels * p->in_height * p->in_width <= l2 || conv2d_wants_planes(p, kernel))
+    const bool stays = p->in_channels * p->in_height * p->in_width <= l2 || conv2d_wants_planes(p, kernel);
+    /* Zen 5, AVX2, 8 to 64 input channels of 64x64 to 374x374: half the peak of AVX2 whatever the kernel's size. */
+    if (kernel->lanes == 8 && conv2d_cpu()->two_wide_fmas)
+        return kernel->kernel_width == 5 ? 0.85 : stays ? 1.3 : 1.45;
+    if (stays)
         return 1;
     const double waits = kernel->lanes == 8 ? 2.4 : kernel->kernel_width == 3 ? 1.3 : 1.12;
     return is_two_wide(kernel) ? 1.4 * waits : waits;
