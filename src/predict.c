@@ -99,7 +99,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
     /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48; AVX2, 150 1x1 of
-     * NCHW 0.97), and those of AVX2's 1x1 wait half as long (156 of NCHW: 1.1 % from the best kernels, with this 0.7). */
+     * NCHW 0.97), and those of AVX2's 1x1 wait half as long (156 of NCHW: 1.1 % from the best kernels, so 0.7). */
     const bool pointwise = is_fast_pointwise(p, kernel);
     const double start = kernel->stride_w && (p->out.channel == 1 || pointwise) ? 30 : 10;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
