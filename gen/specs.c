@@ -45,9 +45,11 @@ static const tile_row k_avx2[] = {
     {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
 };
 
-/* F: as many vectors as lie side by side in memory; their loads are operands of the FMAs. */
+/* F: as many vectors as lie side by side in memory, or of two such blocks if there are no more; FMAs have their loads
+ * for operands. */
 static const tap_row f_taps[] = {{1, 0}};
-static const tile_row f_avx512[] = {{4, 1, true}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
+static const tile_row f_avx512[] = {{8, 1, false}, {7, 1, false}, {6, 1, false}, {5, 1, false},
+                                    {4, 1, true},  {3, 1, false}, {2, 1, false}, {1, 1, false}};
 static const tile_row f_avx2[] = {{8, 1, true},  {7, 1, false}, {6, 1, false}, {5, 1, false},
                                   {4, 1, false}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
 

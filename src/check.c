@@ -145,7 +145,8 @@ static void set_packed_width(const conv2d_desc *d, problem *p)
     const bool one_pixel = p->in_height == 1 && p->in_width == 1 && p->out_height == 1 && p->out_width == 1;
     p->pixel = pointwise && one_pixel && p->batch == 1 && p->out.channel == 1 && !groups_share_blocks(p);
     const bool wide = p->pixel && d->packing == CONV2D_PACK_ONE_SIZE;
-    const size_t channels = wide ? min_size(p->out_channels, PIXEL_BLOCK) : 1;
+    const size_t blocks = max_size(divide_up(p->out_channels, PIXEL_BLOCK), 1);
+    const size_t channels = wide ? divide_up(p->out_channels, blocks) : 1;
     p->packed_width = max_size(divide_up(channels, CONV2D_OC_BLOCK), 1) * CONV2D_OC_BLOCK;
 }
 

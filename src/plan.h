@@ -143,7 +143,8 @@ static inline tap_range inputs_of(size_t first, size_t last, size_t stride, size
  * Packed weights: the bias values of all blocks of 16 output channels, then their weights,
  * [block][in_channel][kh][kw][16].
  * Each group has blocks of its own, unless several groups fill a block.  Those for a single pixel and no other image
- * have room for up to 64 channels, what a tile of family F has: one stream of memory instead of four.
+ * have room for up to 64 channels, what a tile of family F has: one stream of memory instead of four.  As many tiles
+ * as there must be are alike (Zen 5, 384->96).
  */
 enum { PIXEL_BLOCK = 64 };
 

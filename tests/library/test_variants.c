@@ -141,7 +141,7 @@ static grid grid_of(const conv2d_kernel_info *info)
     case 'k':
         return (grid){info->tile_channels, info->lanes, 1, 2 * info->tile_columns + 1, 1};
     case 'f':
-        return (grid){info->tile_channels, info->lanes, 1, 1, 1};
+        return (grid){128, info->lanes, 1, 1, 1};
     case 'd':
         /* Less than a vector of channels, and one with a rest; AVX2 has tiles of 7 rows besides those of 4. */
         return nhwc ? (grid){2 * info->lanes - 2, info->lanes - 1, info->tile_rows + 1, 3 * info->tile_columns + 1, 1}
