@@ -99,9 +99,11 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
     /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48; AVX2, 150 1x1 of
-     * NCHW 0.97), and those of AVX2's 1x1 wait half as long (156 of NCHW: 1.1 % from the best kernels, so 0.7). */
+     * NCHW 0.97), and those of AVX2's 1x1 wait half as long (156 of NCHW: 1.1 % from the best kernels, so 0.7), but not
+     * for memory, where W fetches its input (run_w_fetch.c; 64x300x300 8x1x1 0.49, 24x1x1 0.65 times W's speed). */
     const bool pointwise = is_fast_pointwise(p, kernel);
     const double start = kernel->stride_w && (p->out.channel == 1 || pointwise) ? 30 : 10;
+    const double waits_in = !pointwise ? 1 : exceeds_l2(p, 12) ? 2.5 : 0.5;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
     const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
@@ -118,7 +120,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool part_lines = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16;
     const double scattered = !part_lines ? 1 : p->stride_w == 1 ? 1.35 : 2;
     return (per_tap * taps * wide * scattered + ends * (double)p->out_height) * (double)p->out_width / (double)columns +
-           burst + k_fetch_cycles(p, kernel) + (pointwise ? 0.5 : 1) * conv2d_visit_cycles(p, kernel, false);
+           burst + k_fetch_cycles(p, kernel) + waits_in * conv2d_visit_cycles(p, kernel, false);
 }
 
 static double peak_per_cycle(void)

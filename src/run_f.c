@@ -9,15 +9,15 @@ typedef struct f_run {
     const problem *p;
     const conv2d_kernel *kernel;
     const conv2d_args *args;
+    size_t width; /* output channels of a tile */
     conv2d_tile tile;
 } f_run;
 
-/* Output channels of a tile.  AVX-512 has registers for twice as many, which help the chains of FMAs where that is all
- * there is (Zen 5, 480->80 1.2 times as fast); more such tiles are more streams of memory. */
-static size_t tile_channels(const f_run *run)
+/* AVX-512 has registers for two blocks, whose chains of FMAs then do not follow each other (Zen 5, 480->80 1.2 times as
+ * fast); more such tiles would be two streams of memory. */
+static size_t tile_channels(const problem *p, const conv2d_kernel *kernel)
 {
-    const problem *p = run->p;
-    if (run->kernel->lanes == 16 && p->out_channels <= 2 * PIXEL_BLOCK)
+    if (kernel->lanes == 16 && p->out_channels <= 2 * PIXEL_BLOCK)
         return 2 * PIXEL_BLOCK;
     return p->packed_width == CONV2D_OC_BLOCK ? PIXEL_BLOCK : p->packed_width;
 }
@@ -38,8 +38,8 @@ static void set_blocks(f_run *run)
     const problem *p = run->p;
     const size_t width = p->packed_width, block = packed_taps(p) * width;
     const bool narrow = width == CONV2D_OC_BLOCK;
-    for (size_t i = 1; i < 2 * PIXEL_BLOCK / CONV2D_OC_BLOCK; i++) {
-        const size_t channel = i * CONV2D_OC_BLOCK;
+    const size_t most = min_size(p->out_channels, 2 * PIXEL_BLOCK);
+    for (size_t i = 1, channel; (channel = i * CONV2D_OC_BLOCK) < most; i++) {
         run->tile.weights_vector[i] = (ptrdiff_t)(narrow            ? i * block
                                                   : channel < width ? channel
                                                                     : block + channel - width);
@@ -66,8 +66,8 @@ static void run_tiles(f_run *run, size_t group, size_t oc, size_t channels, size
 static void run_group(f_run *run, size_t group, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t width = tile_channels(run), first = begin * width;
-    const size_t channels = min_size(end * width, p->out_channels) - first, whole = channels / width;
+    const size_t width = run->width, first = begin * width;
+    const size_t channels = min_size(end * width, p->out_channels) - first, whole = divide(channels, width).quotient;
     const ptrdiff_t out = (ptrdiff_t)(group * p->out_channels + first);
     run->tile.in = run->args->in + (ptrdiff_t)(group * p->in_channels) * p->in.channel;
     if (whole)
@@ -85,6 +85,7 @@ void conv2d_run_f(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.p = p;
     run.kernel = plan->kernel;
     run.args = args;
+    run.width = tile_channels(p, plan->kernel);
     run.tile.in_channel_pitch = p->in.channel;
     run.tile.in_channels = p->in_channels;
     run.tile.ahead_step = floats_ahead(p);
@@ -92,7 +93,7 @@ void conv2d_run_f(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.act_a = p->act_a;
     run.tile.act_b = p->act_b;
     set_blocks(&run);
-    const size_t tiles = divide_up(p->out_channels, tile_channels(&run));
+    const size_t tiles = divide_up(p->out_channels, run.width);
     const share units = share_of(p->groups * tiles, part, parts);
     for (size_t unit = units.begin; unit < units.end;) {
         const division group = divide(unit, tiles);
