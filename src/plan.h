@@ -146,7 +146,7 @@ static inline tap_range inputs_of(size_t first, size_t last, size_t stride, size
  * have room for up to 64 channels, what a tile of family F has: one stream of memory instead of four.  As many tiles
  * as there must be are alike (Zen 5, 384->96).
  */
-enum { PIXEL_BLOCK = 64 };
+enum { PIXEL_BLOCK = 64, PIXEL_PAIR = 2 * PIXEL_BLOCK };
 
 static inline bool groups_share_blocks(const problem *p)
 {

@@ -12,8 +12,8 @@ double conv2d_predict_f(const problem *p, const conv2d_kernel *kernel)
                                : bytes <= (double)conv2d_cpu()->l2_bytes ? (wide ? 1.4 : 2.1)
                                                                          : (wide ? 2 : 2.4);
     double cycles = 30;
-    const bool one = kernel->lanes == 16 && p->out_channels <= 2 * PIXEL_BLOCK; /* run_f.c */
-    const size_t tile = one ? 2 * PIXEL_BLOCK : wide ? p->packed_width : PIXEL_BLOCK;
+    const bool one = kernel->lanes == 16 && p->out_channels <= PIXEL_PAIR; /* run_f.c */
+    const size_t tile = one ? PIXEL_PAIR : wide ? p->packed_width : PIXEL_BLOCK;
     for (size_t oc = 0; oc < p->out_channels; oc += tile) {
         const size_t vectors = divide_up(min_size(p->out_channels - oc, tile), kernel->lanes);
         const double lines = line_cycles * (double)divide_up(vectors * kernel->lanes, 16);

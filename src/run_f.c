@@ -17,8 +17,8 @@ typedef struct f_run {
  * fast); more such tiles would be two streams of memory. */
 static size_t tile_channels(const problem *p, const conv2d_kernel *kernel)
 {
-    if (kernel->lanes == 16 && p->out_channels <= 2 * PIXEL_BLOCK)
-        return 2 * PIXEL_BLOCK;
+    if (kernel->lanes == 16 && p->out_channels <= PIXEL_PAIR)
+        return PIXEL_PAIR;
     return p->packed_width == CONV2D_OC_BLOCK ? PIXEL_BLOCK : p->packed_width;
 }
 
@@ -38,7 +38,7 @@ static void set_blocks(f_run *run)
     const problem *p = run->p;
     const size_t width = p->packed_width, block = packed_taps(p) * width;
     const bool narrow = width == CONV2D_OC_BLOCK;
-    const size_t most = min_size(p->out_channels, 2 * PIXEL_BLOCK);
+    const size_t most = min_size(p->out_channels, PIXEL_PAIR);
     for (size_t i = 1, channel; (channel = i * CONV2D_OC_BLOCK) < most; i++) {
         run->tile.weights_vector[i] = (ptrdiff_t)(narrow            ? i * block
                                                   : channel < width ? channel
