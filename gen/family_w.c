@@ -23,7 +23,7 @@ static bool may_fetch_nothing(const spec *s)
  * @56 1x1 6 %).  AVX-512 has 16x1 for such problems, and loses 1-3 % with a loop around it. */
 static bool repeats(const spec *s)
 {
-    return !s->isa->mask_registers;
+    return !s->isa->mask_registers || s->border == THROUGH;
 }
 
 /* What a repetition moves, as expressions. */
@@ -43,11 +43,15 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const float *tile_weights = tile->weights, *bias = tile->bias, *tile_residual = tile->residual;");
         line(w, "float *tile_out = tile->out;");
         line(w, "size_t repeats = tile->repeats;");
+        if (s->border == THROUGH)
+            line(w, "size_t block_repeats = tile->block_repeats;");
     }
-    line(w, "const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, in_row_pitch = tile->in_row_pitch;");
-    line(w, "const ptrdiff_t weights_skip = tile->weights_skip, out_channel_pitch = tile->out_channel_pitch;");
-    line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
+    line(w, "const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, out_channel_pitch = tile->out_channel_pitch;");
+    line(w, "const ptrdiff_t weights_skip = tile->weights_skip;");
     line(w, "const float *prefetch_out = tile->prefetch_out;");
+    if (s->border == THROUGH)
+        return;
+    line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch, prefetch_in = tile->prefetch_in;");
     if (s->taps.stride == 2)
         line(w, "const ptrdiff_t phase_pitch = tile->phase_pitch;");
     if (!s->taps.kernel_width) {
@@ -66,15 +70,9 @@ static bool cut_short(const spec *s, int vector)
     return s->border == EDGE && vector == s->tile.columns - 1;
 }
 
-/* Sums start at the bias, or where the input channels before left them. */
-static void emit_start(writer *w, const spec *s)
+/* Sums start where the input channels before left them. */
+static void emit_sums(writer *w, const spec *s)
 {
-    char name[32];
-    for (int i = 0; i < s->tile.channels * s->tile.columns; i++) {
-        accumulator_name(i, s, name, sizeof name);
-        line(w, "%s %s;", s->isa->vector, name);
-    }
-    block_begin(w, "if (tile->accumulate)");
     line(w, "const float *sums = %s;", moving_of(s).out);
     for (int k = 0; k < s->tile.channels; k++) {
         for (int v = 0; v < s->tile.columns; v++)
@@ -88,12 +86,33 @@ static void emit_start(writer *w, const spec *s)
         if (k + 1 < s->tile.channels)
             line(w, "sums += out_channel_pitch;");
     }
-    block_else(w);
+}
+
+/* Or at the bias. */
+static void emit_bias(writer *w, const spec *s)
+{
     for (int k = 0; k < s->tile.channels; k++) {
         line(w, "acc%d_0 = %s_set1_ps(%s[%d]);", k, s->isa->prefix, moving_of(s).bias, k);
         for (int v = 1; v < s->tile.columns; v++)
             line(w, "acc%d_%d = acc%d_0;", k, v, k);
     }
+}
+
+static void emit_start(writer *w, const spec *s)
+{
+    char name[32];
+    for (int i = 0; i < s->tile.channels * s->tile.columns; i++) {
+        accumulator_name(i, s, name, sizeof name);
+        line(w, "%s %s;", s->isa->vector, name);
+    }
+    if (s->border == THROUGH) {
+        emit_bias(w, s);
+        return;
+    }
+    block_begin(w, "if (tile->accumulate)");
+    emit_sums(w, s);
+    block_else(w);
+    emit_bias(w, s);
     block_end(w);
 }
 
@@ -150,6 +169,10 @@ static void emit_short_channels(writer *w, const spec *s)
 
 static void emit_channels(writer *w, const spec *s)
 {
+    if (s->border == THROUGH) {
+        emit_short_channels(w, s);
+        return;
+    }
     const bool may_be_short = may_fetch_nothing(s);
     if (may_be_short) {
         block_begin(w, "if (tile->kernel_rows == 1 && prefetch_in == 0)");
@@ -208,21 +231,31 @@ static void emit_residual(writer *w, const spec *s)
     block_end(w);
 }
 
+static void emit_channel_stores(writer *w, const spec *s, int k)
+{
+    for (int v = 0; v < s->tile.columns; v++)
+        if (!cut_short(s, v))
+            line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * s->isa->lanes, k, v);
+        else if (s->isa->mask_registers)
+            line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)store_mask, acc%d_%d);", v * s->isa->lanes, k, v);
+        else
+            line(w, "store_first(out, acc%d_0, store_mask);", k);
+}
+
+/* THROUGH: the last channel first. */
 static void emit_row_stores(writer *w, const spec *s)
 {
+    const int channels = s->tile.channels;
+    const bool backwards = s->border == THROUGH;
     line(w, "float *out = %s;", moving_of(s).out);
+    if (backwards)
+        line(w, "out += %d * out_channel_pitch;", channels - 1);
     if (s->border == EDGE)
         line(w, "const uint32_t store_mask = tile->store_mask;");
-    for (int k = 0; k < s->tile.channels; k++) {
-        for (int v = 0; v < s->tile.columns; v++)
-            if (!cut_short(s, v))
-                line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * s->isa->lanes, k, v);
-            else if (s->isa->mask_registers)
-                line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)store_mask, acc%d_%d);", v * s->isa->lanes, k, v);
-            else
-                line(w, "store_first(out, acc%d_0, store_mask);", k);
-        if (k + 1 < s->tile.channels)
-            line(w, "out += out_channel_pitch;");
+    for (int i = 0; i < channels; i++) {
+        emit_channel_stores(w, s, backwards ? channels - 1 - i : i);
+        if (i + 1 < channels)
+            line(w, "out %s out_channel_pitch;", backwards ? "-=" : "+=");
     }
 }
 
@@ -230,6 +263,12 @@ static void emit_row_stores(writer *w, const spec *s)
 static void emit_step(writer *w, const spec *s)
 {
     line(w, "tile_weights += %d;", s->tile.channels);
+    if (s->border == THROUGH) {
+        block_begin(w, "if (--block_repeats == 0)");
+        line(w, "tile_weights += tile->next_block;");
+        line(w, "block_repeats = %d;", 16 / s->tile.channels);
+        block_end(w);
+    }
     line(w, "bias += %d;", s->tile.channels);
     line(w, "tile_out += %d * out_channel_pitch;", s->tile.channels);
     line(w, "tile_residual += tile_residual ? %d * out_channel_pitch : 0;", s->tile.channels);

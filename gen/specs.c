@@ -280,7 +280,7 @@ spec spec_called(spec tile, border border)
         return tile;
     }
     /* The others have no variants for half vectors. */
-    if (border == RIGHT_HALF || border == BOTH_HALF) {
+    if (border == RIGHT_HALF || border == BOTH_HALF || border == THROUGH) {
         tile.border = border;
         return tile;
     }
@@ -297,9 +297,17 @@ static bool has_halves(const spec *s)
     return s->family == FAMILY_D && s->isa->mask_registers;
 }
 
+/* W, 1x1, where a tile has fewer channels than a block of weights. */
+static bool goes_through(const spec *s)
+{
+    return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.main && s->tile.channels < 16;
+}
+
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == BOTH_HALF;
+    if (s->border == THROUGH)
+        return goes_through(s);
     if (s->family == FAMILY_F)
         return s->border == INTERIOR;
     if (is_looped(s))
@@ -323,8 +331,8 @@ bool spec_generated(const spec *s)
 
 void spec_name(const spec *s, char *name, size_t size)
 {
-    static const char *const borders[BORDER_COUNT] = {"",      "_edge",       "_left",     "_right",
-                                                      "_both", "_right_half", "_both_half"};
+    static const char *const borders[BORDER_COUNT] = {"",      "_edge",       "_left",      "_right",
+                                                      "_both", "_right_half", "_both_half", "_through"};
     char width[8] = "any", stride[8] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);

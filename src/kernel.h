@@ -68,6 +68,9 @@ typedef struct conv2d_tile {
     /* So many tiles: F, and W with AVX2, for the output channels that follow; K, any stride, inside the input, for the
      * columns that follow.  From each to the next of K's: input, outputs, what it fetches of both. */
     size_t repeats;
+    /* W, THROUGH: so many of them until the block of 16 channels ends; from there to the next one. */
+    size_t block_repeats;
+    ptrdiff_t next_block;
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
@@ -115,6 +118,8 @@ enum { CONV2D_INTERIOR = 0, CONV2D_LEFT = 1, CONV2D_RIGHT = 2, CONV2D_BOTH = CON
 enum { CONV2D_PART = CONV2D_RIGHT };
 /* Added to RIGHT or BOTH: D's variant for at most half a vector of columns, or NULL. */
 enum { CONV2D_HALF = 4 };
+/* W's 1x1: the variant that goes through all output channels, or NULL. */
+enum { CONV2D_THROUGH = 4 };
 
 /* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides;
  * W has one for all sides, for one vector of columns, and it also serves the end of a row. */

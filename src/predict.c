@@ -81,7 +81,7 @@ static double k_fetch_cycles(const problem *p, const conv2d_kernel *kernel)
  * W's speed, 32x224x224 64x3x3 0.93, 32x150x150 64x3x3 1.04). */
 static double collision_factor(const problem *p)
 {
-    return conv2d_cpu()->two_wide_fmas && (size_t)p->out.channel * sizeof(float) % 4096 == 0 ? 1.6 : 1;
+    return conv2d_cpu()->two_wide_fmas && planes_collide(p) ? 1.6 : 1;
 }
 
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)

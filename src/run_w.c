@@ -37,11 +37,10 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
     }
 }
 
-/* The output channels of one block of 16, for vectors [begin, end). */
-static void run_group(w_run *run, const w_position *at, size_t oc, size_t begin, size_t end)
+void conv2d_w_run_group(w_run *run, const w_position *at, size_t oc, size_t limit, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t last = min_size(at->oc_end, oc + CONV2D_OC_BLOCK);
+    const size_t last = min_size(limit, oc + CONV2D_OC_BLOCK);
     ptrdiff_t out = at->out + (ptrdiff_t)oc * run->tile.out_channel_pitch;
     run->tile.weights = packed_weights(p, run->args->packed, at->group, oc) +
                         (at->ic_begin * p->kernel_height + at->kernel_row) * p->kernel_width * CONV2D_OC_BLOCK;
@@ -73,6 +72,10 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t blocks = run->b->channel_blocks;
+    if (run->through && !at->edge) {
+        conv2d_w_run_through(run, at, begin, end);
+        return;
+    }
     for (size_t oc = at->oc_begin; oc < at->oc_end; oc += CONV2D_OC_BLOCK)
         for (size_t block = 0; block < blocks; block++) {
             at->ic_begin = piece_begin(block, p->in_channels, blocks);
@@ -81,7 +84,7 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
             run->tile.accumulate = block > 0;
             run->tile.activation = block + 1 < blocks ? CONV2D_NONE : p->activation;
             for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
-                run_group(run, at, oc, vector, min_size(vector + run->b->group_vectors, end));
+                conv2d_w_run_group(run, at, oc, at->oc_end, vector, min_size(vector + run->b->group_vectors, end));
             if (p->curve != CONV2D_NONE && block + 1 == blocks)
                 activate_vectors(run, at, oc, begin, end);
         }
@@ -277,6 +280,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     }
     run.pointwise = conv2d_is_pointwise(p);
     conv2d_w_choose_fetches(&run);
+    run.through = run.b->channel_blocks == 1 && conv2d_goes_through(p, run.kernel);
     run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns
                                             : p->in.channel;

@@ -37,6 +37,7 @@ typedef struct w_run {
     float *out;     /* what tiles write: the output, or where its first column would be if all of it were in planes */
     bool fetches;   /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
     bool pointwise;
+    bool through;          /* 1x1: inside, tiles go through all output channels */
     bool leaves;           /* 1x1: tensors do not stay in the caches */
     bool low_fetches;      /* 1x1: tiles of fewer than 16 channels, if the first, ask for the next columns */
     ptrdiff_t prefetch_in; /* of the others */
@@ -62,6 +63,11 @@ void conv2d_find_tap_columns(w_run *run);
 /* Gives the tile the masks of an edge vector; those of a row of few vectors. */
 void conv2d_set_masks(w_run *run, size_t vector);
 void conv2d_set_row_masks(w_run *run);
+
+/* run_w.c: output channels [oc, limit), at most one block of 16, for vectors [begin, end). */
+void conv2d_w_run_group(w_run *run, const w_position *at, size_t oc, size_t limit, size_t begin, size_t end);
+/* run_w_through.c: all output channels of the chunk for vectors [begin, end), inside. */
+void conv2d_w_run_through(w_run *run, w_position *at, size_t begin, size_t end);
 
 /* run_w_fetch.c: sets what is fetched, for a run whose other fields are there; and where a tile finds, from its input
  * on, what the next output row needs. */

@@ -2,10 +2,10 @@
  * Registers: 12 accumulators + 3 inputs + 1 weights + 0 others = 16 of 32; masks: 0 of 7.
  * Per tap: 12 FMAs, 7 loads.  Spec: {3, 1} x {4, 3}. */
 TARGET void conv2d_f32_nchw_kw3_s1__avx512_w4x3(const conv2d_tile *tile) {
-    const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, in_row_pitch = tile->in_row_pitch;
-    const ptrdiff_t weights_skip = tile->weights_skip, out_channel_pitch = tile->out_channel_pitch;
-    const ptrdiff_t prefetch_in = tile->prefetch_in;
+    const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, out_channel_pitch = tile->out_channel_pitch;
+    const ptrdiff_t weights_skip = tile->weights_skip;
     const float *prefetch_out = tile->prefetch_out;
+    const ptrdiff_t in_row_pitch = tile->in_row_pitch, prefetch_in = tile->prefetch_in;
     const float *in = tile->in, *weights = tile->weights;
     __m512 acc0_0;
     __m512 acc0_1;

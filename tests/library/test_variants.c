@@ -94,7 +94,8 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
 {
     const size_t width = info->kernel_width ? info->kernel_width : 3, stride = info->stride_w ? info->stride_w : 2;
     const bool depthwise = info->family[0] == 'd', nhwc = strstr(info->name, "_nhwc_") != NULL;
-    conv2d_desc d = simple_desc(2, 0, 0, channels, depthwise ? width : 2, width);
+    const bool pointwise = info->family[0] == 'w' && width == 1 && number / 4 % 2; /* whatever the padding */
+    conv2d_desc d = simple_desc(2, 0, 0, channels, depthwise ? width : pointwise ? 1 : 2, width);
     d.stride_h = d.stride_w = stride;
     d.pad_left = pads & 1;
     d.pad_right = pads >> 1;
@@ -188,13 +189,20 @@ static bool is_for_edges(const survey *s, size_t slot)
            s->tiles[slot / 8].channels > s->kernel.kernel.tile_channels;
 }
 
+/* Left to CPUs with two FMAs a cycle (run_w_through.c). */
+static bool is_for_others(const survey *s, size_t slot)
+{
+    return s->kernel.kernel.family == CONV2D_FAMILY_W && slot % 8 == CONV2D_THROUGH && s->kernel.kernel.lanes == 16 &&
+           !conv2d_cpu()->two_wide_fmas;
+}
+
 static void survey_kernel(survey *s, const conv2d_kernel_info *info)
 {
     counted_make(&s->kernel, info->name);
     s->tiles = conv2d_find_kernel(info->name)->tiles;
     s->chosen_count = 0;
     for (size_t slot = 0; slot < s->kernel.tile_count * 8; slot++)
-        if (counted_has(&s->kernel, slot) && !is_for_edges(s, slot))
+        if (counted_has(&s->kernel, slot) && !is_for_edges(s, slot) && !is_for_others(s, slot))
             function_of(s, slot);
     try_candidates(s, info);
     for (size_t i = 0; i < s->chosen_count; i++)

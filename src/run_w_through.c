@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Family W, 1x1: tiles for all output channels of one place, which follow each other without a return.  Between two
+ * tiles run_w.c takes some 100 instructions, and their stores delay the next one's first FMAs.
+ */
+#include "run_w.h"
+
+/*
+ * Zen 5, 90 layers that run in 8x3: 1.028 times as fast, most with few input channels (18x80x80 96x1x1 1.08, 24x56x56
+ * 144x1x1 1.07); 26 in AVX2's 4x3 1.018.  Not where the lines of all output planes share a set of the L1, which evict
+ * each other before the next vectors fill them up (12x160x160 96x1x1 0.57).  AVX-512 with one FMA a cycle was not
+ * measured; there a loop around tiles cost 1-3 %.
+ */
+bool conv2d_goes_through(const problem *p, const conv2d_kernel *kernel)
+{
+    return kernel->kernel_width == 1 && conv2d_is_pointwise(p) && p->out_channels > CONV2D_OC_BLOCK &&
+           kernel->tile_channels < CONV2D_OC_BLOCK && !planes_collide(p) && p->curve == CONV2D_NONE &&
+           (kernel->lanes == 8 || conv2d_cpu()->two_wide_fmas);
+}
+
+/* `count` output channels from `oc`, which begins a block, on, for the vectors of one tile. */
+static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t count, size_t begin)
+{
+    const size_t channels = run->main_channels, width = run->kernel->tile_columns;
+    const ptrdiff_t out = at->out + (ptrdiff_t)oc * run->tile.out_channel_pitch + (ptrdiff_t)(begin * run->lanes);
+    run->tile.repeats = divide(count, channels).quotient;
+    run->tile.block_repeats = CONV2D_OC_BLOCK / channels;
+    run->tile.next_block = (ptrdiff_t)(packed_block_size(run->p) - CONV2D_OC_BLOCK);
+    run->tile.weights = packed_weights(run->p, run->args->packed, at->group, oc);
+    run->tile.bias = packed_bias(run->p, run->args->packed, at->group, oc);
+    run->tile.in = at->in + begin * run->lanes;
+    run->tile.out = run->out + out;
+    if (run->p->has_residual)
+        run->tile.residual = run->args->residual + out;
+    run->tile.prefetch_out = run->leaves ? run->tile.out + width * run->lanes : NULL;
+    tile_of(run->kernel, channels, width)->variant[CONV2D_THROUGH](&run->tile);
+}
+
+/* The block whose tiles fetch goes by itself, and so does what is left of channels, or of vectors. */
+static void run_group(w_run *run, const w_position *at, size_t begin, size_t end)
+{
+    const size_t width = run->kernel->tile_columns;
+    size_t oc = at->oc_begin, vector = begin;
+    if (run->low_fetches) {
+        conv2d_w_run_group(run, at, oc, at->oc_end, begin, end);
+        oc = min_size(oc + CONV2D_OC_BLOCK, at->oc_end);
+    }
+    const size_t last = at->oc_end - divide(at->oc_end - oc, run->main_channels).remainder;
+    for (; oc < last && vector + width <= end; vector += width)
+        run_tiles(run, at, oc, last - oc, vector);
+    for (; vector < end && oc < last; oc += CONV2D_OC_BLOCK)
+        conv2d_w_run_group(run, at, oc, last, vector, end);
+    if (last < at->oc_end)
+        conv2d_w_run_group(run, at, last, at->oc_end, begin, end);
+}
+
+void conv2d_w_run_through(w_run *run, w_position *at, size_t begin, size_t end)
+{
+    at->ic_begin = 0;
+    run->tile.in_channels = run->tile.kernel_rows ? run->p->in_channels : 0;
+    run->tile.accumulate = false;
+    run->tile.activation = run->p->activation;
+    for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
+        run_group(run, at, vector, min_size(vector + run->b->group_vectors, end));
+}
