@@ -58,7 +58,7 @@ void conv2d_w_run_group(w_run *run, const w_position *at, size_t oc, size_t limi
 }
 
 /* Up to 16 output channels from `oc` on, which have just been stored. */
-static void activate_vectors(const w_run *run, const w_position *at, size_t oc, size_t begin, size_t end)
+void conv2d_w_activate(const w_run *run, const w_position *at, size_t oc, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t column = begin * run->lanes, columns = min_size(end * run->lanes, p->out_width) - column;
@@ -86,7 +86,7 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
             for (size_t vector = begin; vector < end; vector += run->b->group_vectors)
                 conv2d_w_run_group(run, at, oc, at->oc_end, vector, min_size(vector + run->b->group_vectors, end));
             if (p->curve != CONV2D_NONE && block + 1 == blocks)
-                activate_vectors(run, at, oc, begin, end);
+                conv2d_w_activate(run, at, oc, begin, end);
         }
 }
 

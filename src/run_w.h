@@ -66,6 +66,7 @@ void conv2d_set_row_masks(w_run *run);
 
 /* run_w.c: output channels [oc, limit), at most one block of 16, for vectors [begin, end). */
 void conv2d_w_run_group(w_run *run, const w_position *at, size_t oc, size_t limit, size_t begin, size_t end);
+void conv2d_w_activate(const w_run *run, const w_position *at, size_t oc, size_t begin, size_t end);
 /* run_w_through.c: all output channels of the chunk for vectors [begin, end), inside. */
 void conv2d_w_run_through(w_run *run, w_position *at, size_t begin, size_t end);
 

@@ -6,15 +6,15 @@
 #include "run_w.h"
 
 /*
- * Zen 5, 90 layers that run in 8x3: 1.028 times as fast, most with few input channels (18x80x80 96x1x1 1.08, 24x56x56
- * 144x1x1 1.07); 26 in AVX2's 4x3 1.018.  Not where the lines of all output planes share a set of the L1, which evict
- * each other before the next vectors fill them up (12x160x160 96x1x1 0.57).  AVX-512 with one FMA a cycle was not
- * measured; there a loop around tiles cost 1-3 %.
+ * Zen 5, 90 layers that run in 8x3: 1.028 times as fast, most so with few input channels (18x80x80 96x1x1 1.08,
+ * 24x56x56 144x1x1 1.07); 26 in AVX2's 4x3 1.018.  Not where the lines of all output planes share a set of the L1,
+ * which evict each other before the next vectors fill them up (12x160x160 96x1x1 0.57).  AVX-512 with one FMA a cycle
+ * was not measured; there a loop around tiles cost 1-3 %.
  */
 bool conv2d_goes_through(const problem *p, const conv2d_kernel *kernel)
 {
     return kernel->kernel_width == 1 && conv2d_is_pointwise(p) && p->out_channels > CONV2D_OC_BLOCK &&
-           kernel->tile_channels < CONV2D_OC_BLOCK && !planes_collide(p) && p->curve == CONV2D_NONE &&
+           kernel->tile_channels < CONV2D_OC_BLOCK && !planes_collide(p) &&
            (kernel->lanes == 8 || conv2d_cpu()->two_wide_fmas);
 }
 
@@ -52,6 +52,9 @@ static void run_group(w_run *run, const w_position *at, size_t begin, size_t end
         conv2d_w_run_group(run, at, oc, last, vector, end);
     if (last < at->oc_end)
         conv2d_w_run_group(run, at, last, at->oc_end, begin, end);
+    if (run->p->curve != CONV2D_NONE)
+        for (oc = at->oc_begin; oc < at->oc_end; oc += CONV2D_OC_BLOCK)
+            conv2d_w_activate(run, at, oc, begin, end);
 }
 
 void conv2d_w_run_through(w_run *run, w_position *at, size_t begin, size_t end)

@@ -24,6 +24,7 @@ static const large problems[] = {
     {9, 300, 40, 9, 3, 3, 1, 1, 9},    /* depthwise, high */
     {3, 9, 3000, 6, 3, 3, 1, 1, 1},    /* wide */
     {3000, 1, 400, 3, 1, 1, 1, 0, 1},  /* one row that exceeds the cache */
+    {3, 1, 50000, 50, 1, 1, 1, 0, 1},  /* 1x1 on tensors that leave the caches */
 };
 
 static const size_t parts[] = {0, 2, 5};
