@@ -57,9 +57,10 @@ static const tile_row f_avx2[] = {{8, 1, true},  {7, 1, false}, {6, 1, false}, {
 static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}};
 static const tap_row d_any_taps[] = {{0, 1}, {0, 0}};
 static const tap_row d_nhwc_any_taps[] = {{0, 0}};
-static const tile_row d_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
-/* 7x1: 3x3 with stride 1 on rows of one vector, whose tiles have no weights in registers. */
+static const tile_row d_avx512[] = {{14, 1, false}, {7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
+/* The first row of both: 3x3 with stride 1, on AVX2 on rows of one vector, whose tiles have no weights in registers. */
 static const tile_row d_avx2[] = {{7, 1, false}, {4, 1, true}, {2, 1, false}, {1, 1, false}};
+static const tile_row d_sum_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
 /* Few channels on either side: few output channels have W load for every FMA or two, and many store to many planes. */
 static const tap_row d_sum_taps[] = {{3, 1}, {5, 1}};
 static const tile_row d_sum_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
@@ -97,7 +98,7 @@ const tile_set tile_sets[] = {
     {FAMILY_D, &isa_avx2, ROWS(d_taps), ROWS(d_avx2)},
     {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
     {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_sum_avx2)},
-    {FAMILY_D_SUM, &isa_avx512, ROWS(d_sum_taps), ROWS(d_avx512)},
+    {FAMILY_D_SUM, &isa_avx512, ROWS(d_sum_taps), ROWS(d_sum_avx512)},
     {FAMILY_D_ANY, &isa_avx2, ROWS(d_any_taps), ROWS(d_any)},
     {FAMILY_D_ANY, &isa_avx512, ROWS(d_any_taps), ROWS(d_any)},
     {FAMILY_D_NHWC, &isa_avx2, ROWS(d_taps), ROWS(d_nhwc_avx2)},
@@ -170,15 +171,15 @@ static bool is_looped(const spec *s)
     return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY || s->family == FAMILY_D_GROUP_ANY;
 }
 
-/* AVX2's tile of 7 rows: it is there for one kind of taps, and for rows of one vector. */
+/* AVX2's tile of 7 rows, AVX-512's of 14: they are there for one kind of taps, AVX2's for rows of one vector. */
 static bool is_tall(const spec *s)
 {
-    return s->family == FAMILY_D && !s->isa->mask_registers && s->tile.channels == 7;
+    return s->family == FAMILY_D && s->tile.channels == (s->isa->mask_registers ? 14 : 7);
 }
 
 static bool is_tall_border(const spec *s)
 {
-    return s->border == BOTH && s->taps.kernel_width == 3 && s->taps.stride == 1;
+    return (s->border == BOTH || s->isa->mask_registers) && s->taps.kernel_width == 3 && s->taps.stride == 1;
 }
 
 bool spec_holds_masks(const spec *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Block sizes of family D: channels that a call runs through, bands and planes in the workspace. */
-#include "tiles.h"
+#include "run_d.h"
 
 /*
  * D, NCHW: a call of a tile costs some 50 cycles, which many channels share; but the input rows that the next tile will
@@ -10,11 +10,10 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->grouped && !kernel->nhwc) /* they have the same input */
         return CONV2D_OC_BLOCK;
-    const size_t rows = (kernel->tile_channels - 1) * p->stride_h + p->kernel_height;
-    const size_t floats = rows * p->in_width + kernel->tile_channels * p->out_width;
-    const size_t budget = conv2d_cpu()->l1_bytes * 5 / 8 / sizeof(float);
+    const d_spread rows = conv2d_spread_rows(kernel, p);
+    const size_t most = d_channels_that_stay(p, d_piece_at(&rows, 0).count);
     size_t channels = CONV2D_OC_BLOCK; /* the weights of a block's channels are neighbours */
-    while (channels > 1 && channels * floats > budget)
+    while (channels > 1 && channels > most)
         channels /= 2;
     return channels;
 }

@@ -34,6 +34,13 @@ static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_
     return (first < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0) | (half ? CONV2D_HALF : 0);
 }
 
+/* How many channels' rows stay in the L1, those that an NCHW tile of so many output rows reads and writes. */
+static inline size_t d_channels_that_stay(const problem *p, size_t rows)
+{
+    const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * p->in_width;
+    return conv2d_cpu()->l1_bytes * 5 / 8 / sizeof(float) / (read + rows * p->out_width);
+}
+
 /* spread_d.c: the output rows, and of an NHWC kernel the columns, over the tiles that serve them well. */
 d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p);
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p);

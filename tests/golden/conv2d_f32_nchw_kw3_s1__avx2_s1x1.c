@@ -69,7 +69,7 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx2_s1x1(const conv2d_tile *tile) {
                     __m256 in2_2 = _mm256_loadu_ps(row + 2);
                     PIN(in2_2);
                     acc0 = _mm256_fmadd_ps(in2_2, weight2_2, acc0);
-                    PIN(acc0);
+                    USE(acc0);
                 }
                 plane += in_plane_pitch;
                 weights += 144;

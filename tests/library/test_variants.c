@@ -144,9 +144,9 @@ static grid grid_of(const conv2d_kernel_info *info)
     case 'f':
         return (grid){128, info->lanes, 1, 1, 1};
     case 'd':
-        /* Less than a vector of channels, and one with a rest; AVX2 has tiles of 7 rows besides those of 4. */
+        /* Less than a vector of channels, and one with a rest; besides the main tile's rows, up to twice as many. */
         return nhwc ? (grid){2 * info->lanes - 2, info->lanes - 1, info->tile_rows + 1, 3 * info->tile_columns + 1, 1}
-                    : (grid){1, 1, info->tile_rows + 3, 6 * info->lanes, info->lanes / 2};
+                    : (grid){1, 1, 2 * info->tile_rows, 6 * info->lanes, info->lanes / 2};
     default:
         return (grid){1, 1, 1, 1, 1};
     }
