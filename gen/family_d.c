@@ -146,7 +146,7 @@ static void emit_wave(writer *w, const spec *s)
                     emit_fma(w, s, step - kernel_row, kernel_row, tap);
         for (int out_row = 0; out_row < out_rows; out_row++)
             if (out_row <= step && out_row >= step - 2)
-                line(w, "PIN(acc%d);", out_row);
+                line(w, "%s(acc%d);", out_row == step - 2 ? "USE" : "PIN", out_row);
     }
     block_begin(w, "if (rows >> %d & 1)", last);
     declare_d_row(w, s, last);
