@@ -94,6 +94,12 @@ static void emit_order(writer *w, const spec *s, const char *name, int step)
     line(w, "PIN(%s);", name);
 }
 
+/* 3x3 at the left border: the first output lacks the first tap, so that its float need not be there. */
+static bool lacks_first(const spec *s, int tap)
+{
+    return s->taps.kernel_width == 3 && tap == 0 && border_has(s, SIDE_LEFT);
+}
+
 void emit_d_order(writer *w, const spec *s)
 {
     emit_masks(w, s);
@@ -102,7 +108,7 @@ void emit_d_order(writer *w, const spec *s)
     emit_order(w, s, "before", -1);
     if (s->taps.kernel_width > 3)
         emit_order(w, s, "behind", 1);
-    if (s->border != INTERIOR)
+    if (s->border != INTERIOR && !lacks_first(s, 0))
         line(w, "const uint64_t inside = tile->inside;");
 }
 
@@ -135,6 +141,14 @@ static void emit_shift(writer *w, const spec *s, int row, int tap)
     const isa_row *isa = vectors_of(s);
     const bool back = tap < centre(s);
     const int from = back ? tap + 2 : tap - 2;
+    if (lacks_first(s, tap)) {
+        if (isa->mask_registers)
+            line(w, "in%d_%d = %s_permutexvar_ps(before, in%d_%d);", row, tap, isa->prefix, row, from);
+        else
+            line(w, "in%d_%d = _mm256_permutevar8x32_ps(in%d_%d, before);", row, tap, row, from);
+        line(w, "PIN(in%d_%d);", row, tap);
+        return;
+    }
     char offset[64];
     single_offset(s, back ? tap : tap + 2 * (isa->lanes - 1), offset, sizeof offset);
     if (isa->mask_registers) {
