@@ -276,6 +276,10 @@ static void emit_step(writer *w, const spec *s)
 
 void emit_w_tile(writer *w, const spec *s)
 {
+    if (s->border == ALONG) {
+        emit_w_along(w, s);
+        return;
+    }
     emit_tile_begin(w, s);
     emit_setup(w, s);
     if (repeats(s))

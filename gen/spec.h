@@ -67,8 +67,9 @@ typedef struct tile_set {
 
 /* Where a tile lies.  EDGE finds out at run time which taps lie outside the input; LEFT, RIGHT and BOTH, of K with 3
  * unrolled kernel columns, leave out those on one column of padding.  Those of D mask them; it has HALF for
- * what fits in a vector of half the width.  THROUGH, of W's 1x1, lies inside and goes through blocks of channels. */
-typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, RIGHT_HALF, BOTH_HALF, THROUGH, BORDER_COUNT } border;
+ * what fits in a vector of half the width.  Of W's 1x1, inside: THROUGH goes through blocks of output channels, ALONG,
+ * for one of them, along the columns, with some input channels at a time. */
+typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, RIGHT_HALF, BOTH_HALF, THROUGH, ALONG, BORDER_COUNT } border;
 
 typedef struct spec {
     family family;

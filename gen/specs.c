@@ -281,7 +281,7 @@ spec spec_called(spec tile, border border)
         return tile;
     }
     /* The others have no variants for half vectors. */
-    if (border == RIGHT_HALF || border == BOTH_HALF || border == THROUGH) {
+    if (border == RIGHT_HALF || border == BOTH_HALF || border == THROUGH || border == ALONG) {
         tile.border = border;
         return tile;
     }
@@ -309,6 +309,8 @@ bool spec_generated(const spec *s)
     const bool half = s->border == RIGHT_HALF || s->border == BOTH_HALF;
     if (s->border == THROUGH)
         return goes_through(s);
+    if (s->border == ALONG)
+        return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.channels == 1 && s->tile.columns == 1;
     if (s->family == FAMILY_F)
         return s->border == INTERIOR;
     if (is_looped(s))
@@ -332,8 +334,8 @@ bool spec_generated(const spec *s)
 
 void spec_name(const spec *s, char *name, size_t size)
 {
-    static const char *const borders[BORDER_COUNT] = {"",      "_edge",       "_left",      "_right",
-                                                      "_both", "_right_half", "_both_half", "_through"};
+    static const char *const borders[BORDER_COUNT] = {
+        "", "_edge", "_left", "_right", "_both", "_right_half", "_both_half", "_through", "_along"};
     char width[8] = "any", stride[8] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);

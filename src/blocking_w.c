@@ -47,7 +47,11 @@ static size_t channel_bytes(const problem *p, const conv2d_kernel *kernel, size_
  */
 static void set_vectors(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
-    enum { LONG = 40 };
+    enum { LONG = 40, ALONG = 1024 };
+    if (conv2d_goes_along(p, kernel) && b->channel_blocks == 1) {
+        b->block_vectors = ALONG / kernel->lanes;
+        return;
+    }
     const size_t row = divide_up(p->out_width, kernel->lanes),
                  usual = divide_up(24, b->group_vectors) * b->group_vectors;
     const size_t room = conv2d_cpu()->l1_bytes / p->in_channels;

@@ -72,7 +72,7 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
 {
     const problem *p = run->p;
     const size_t blocks = run->b->channel_blocks;
-    if (run->through && !at->edge) {
+    if ((run->through || run->along) && !at->edge) {
         conv2d_w_run_through(run, at, begin, end);
         return;
     }
@@ -280,6 +280,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     }
     run.pointwise = conv2d_is_pointwise(p);
     conv2d_w_choose_fetches(&run);
+    run.along = run.b->channel_blocks == 1 && conv2d_goes_along(p, run.kernel);
     run.through = run.b->channel_blocks == 1 && conv2d_goes_through(p, run.kernel);
     run.tile.in_channel_pitch = !in_place   ? run.b->scratch_channel
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns

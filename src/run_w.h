@@ -37,6 +37,7 @@ typedef struct w_run {
     float *out;     /* what tiles write: the output, or where its first column would be if all of it were in planes */
     bool fetches;   /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
     bool pointwise;
+    bool along;            /* 1x1: one output channel runs along the columns */
     bool through;          /* 1x1: inside, tiles go through all output channels */
     bool leaves;           /* 1x1: tensors do not stay in the caches */
     bool low_fetches;      /* 1x1: tiles of fewer than 16 channels, if the first, ask for the next columns */

@@ -62,8 +62,10 @@ static inline bool planes_collide(const problem *p)
     return (size_t)p->out.channel * sizeof(float) % 4096 == 0;
 }
 
-/* run_w_through.c: whether tiles of W go through all output channels, if all input channels do at once. */
+/* run_w_through.c: whether tiles of W go through all output channels, or along the columns for the only one, unless the
+ * input channels are cut into blocks. */
 bool conv2d_goes_through(const problem *p, const conv2d_kernel *kernel);
+bool conv2d_goes_along(const problem *p, const conv2d_kernel *kernel);
 
 /* pixels.c: so many pixels of so many channels, so far apart. */
 void conv2d_copy_pixels(size_t channels, size_t count, const float *from, ptrdiff_t from_pitch, float *to,

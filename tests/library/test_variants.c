@@ -95,7 +95,8 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     const size_t width = info->kernel_width ? info->kernel_width : 3, stride = info->stride_w ? info->stride_w : 2;
     const bool depthwise = info->family[0] == 'd', nhwc = strstr(info->name, "_nhwc_") != NULL;
     const bool pointwise = info->family[0] == 'w' && width == 1 && number / 4 % 2; /* whatever the padding */
-    conv2d_desc d = simple_desc(2, 0, 0, channels, depthwise ? width : pointwise ? 1 : 2, width);
+    /* 15: 8, 4, 2 and 1 (gen/family_w_along.c) */
+    conv2d_desc d = simple_desc(pointwise ? 15 : 2, 0, 0, channels, depthwise ? width : pointwise ? 1 : 2, width);
     d.stride_h = d.stride_w = stride;
     d.pad_left = pads & 1;
     d.pad_right = pads >> 1;
