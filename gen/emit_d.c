@@ -7,12 +7,23 @@ static void sum_name(int index, const void *context, char *name, size_t size)
     snprintf(name, size, "acc%d", index);
 }
 
+void emit_d_channels_begin(writer *w)
+{
+    line(w, "size_t left = tile->block_repeats;");
+    block_begin(w, "for (size_t channel = tile->channels; channel != 0; channel--)");
+}
+
 void emit_d_next_channel(writer *w, const spec *s)
 {
     line(w, "in += tile->in_channel_pitch;");
     line(w, "out += tile->out_channel_pitch;");
-    line(w, "%s++;", is_sum(s) ? "first_weights" : "weights");
+    const char *weights = is_sum(s) ? "first_weights" : "weights";
     line(w, "bias++;");
+    line(w, "%s++;", weights);
+    block_begin(w, "if (--left == 0)");
+    line(w, "%s += tile->next_block;", weights);
+    line(w, "left = 16;");
+    block_end(w);
     block_end(w);
 }
 
@@ -60,10 +71,17 @@ static void emit_step(writer *w, const spec *s, int index, int count, const char
     if (index + 1 == count)
         return;
     if (!families[s->family].nhwc)
-        line(w, "%s += out_row_pitch;", pointer);
+        line(w, "%s += %sout_row_pitch;", pointer,
+             s->border == FOLDED && (index || s->tile.channels % 2 == 0) ? "2 * " : "");
     else
         line(w, "%s += %s;", pointer, (index + 1) % s->tile.columns ? "out_column_pitch" : "next_row");
     line(w, "OPAQUE(%s);", pointer);
+}
+
+/* Which lanes of a sum are wanted, where not all are. */
+static const char *store_mask(const spec *s, int index)
+{
+    return s->border == FOLDED && index == 0 && s->tile.channels % 2 ? "one_row" : "tile->store_mask";
 }
 
 static void emit_residual(writer *w, const spec *s, int count, const char *out)
@@ -75,8 +93,8 @@ static void emit_residual(writer *w, const spec *s, int count, const char *out)
         if (whole_vectors(s))
             line(w, "acc%d = %s_add_ps(acc%d, %s_loadu_ps(residual));", i, isa->prefix, i, isa->prefix);
         else if (isa->mask_registers)
-            line(w, "acc%d = %s_add_ps(acc%d, %s_maskz_loadu_ps((%s)tile->store_mask, residual));", i, isa->prefix, i,
-                 isa->prefix, mask_type(isa));
+            line(w, "acc%d = %s_add_ps(acc%d, %s_maskz_loadu_ps((%s)%s, residual));", i, isa->prefix, i, isa->prefix,
+                 mask_type(isa), store_mask(s, i));
         else
             line(w, "acc%d = _mm256_add_ps(acc%d, _mm256_maskload_ps(residual, lanes_of(tile->store_mask)));", i, i);
         emit_step(w, s, i, count, "residual");
@@ -92,7 +110,7 @@ static void emit_d_stores(writer *w, const spec *s, int count, int whole)
         if (i < whole)
             line(w, "%s_storeu_ps(store, acc%d);", isa->prefix, i);
         else if (isa->mask_registers)
-            line(w, "%s_mask_storeu_ps(store, (%s)tile->store_mask, acc%d);", isa->prefix, mask_type(isa), i);
+            line(w, "%s_mask_storeu_ps(store, (%s)%s, acc%d);", isa->prefix, mask_type(isa), store_mask(s, i), i);
         else
             line(w, "store_first(store, acc%d, tile->store_mask);", i);
         emit_step(w, s, i, count, "store");
@@ -141,6 +159,18 @@ static void emit_avx512_helpers(writer *w)
     line(w, "const __m256i order = _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7);");
     line(w, "return _mm256_movepi32_mask(_mm256_permutexvar_epi32(order, _mm256_movm_epi32((__mmask8)mask)));");
     block_end(w);
+    line(w, "/* Folded rows: from that order to two rows of so many outputs. */");
+    block_begin(w, "HELPER __m512i folded_order(int width)");
+    line(w, "const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);");
+    line(w, "const __m512i behind = _mm512_set1_epi32(width);");
+    line(w, "const __mmask16 second = _mm512_cmpge_epi32_mask(lane, behind);");
+    line(w, "const __m512i column = _mm512_mask_sub_epi32(lane, second, lane, behind);");
+    line(w, "const __m512i place = _mm512_add_epi32(column, _mm512_and_si512(column, _mm512_set1_epi32(~1)));");
+    line(w, "return _mm512_mask_add_epi32(place, second, place, _mm512_set1_epi32(2));");
+    block_end(w);
+    line(w, "/* Lane i from lane i + lanes of x, beyond its end from the beginning. */");
+    line(w, "#define rotate(x, lanes) _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(x), "
+            "_mm512_castps_si512(x), lanes))");
     line(w, "/* Lanes back in the order of their outputs. */");
     block_begin(w, "HELPER __m512 interleave_16(__m512 x)");
     line(w, "const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);");

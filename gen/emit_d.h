@@ -17,17 +17,17 @@ static inline bool border_has(const spec *s, int side)
                                             [RIGHT_HALF] = SIDE_RIGHT,
                                             [EDGE] = SIDE_LEFT | SIDE_RIGHT,
                                             [BOTH] = SIDE_LEFT | SIDE_RIGHT,
-                                            [BOTH_HALF] = SIDE_LEFT | SIDE_RIGHT};
+                                            [FOLDED] = SIDE_LEFT | SIDE_RIGHT};
     return sides[s->border] & side;
 }
 
 /* Where in tile->words the masks of loads begin, in vectors. */
 enum { LOAD_WORDS = 7 };
 
-/* The vectors of a tile: half as wide in the variants for a few columns. */
+/* The vectors of a tile: half as wide in the variant for a few columns. */
 static inline const isa_row *vectors_of(const spec *s)
 {
-    return s->border == RIGHT_HALF || s->border == BOTH_HALF ? &isa_avx512_half : s->isa;
+    return s->border == RIGHT_HALF ? &isa_avx512_half : s->isa;
 }
 
 static inline const char *mask_type(const isa_row *isa)
@@ -38,7 +38,7 @@ static inline const char *mask_type(const isa_row *isa)
 /* Rows that one vector covers come from the L2 in time; prefetching them costs up to 5 points (7x7 maps). */
 static inline bool prefetches(const spec *s)
 {
-    return s->border != BOTH && s->border != BOTH_HALF;
+    return s->border != BOTH && s->border != FOLDED;
 }
 
 /* The middle of the unrolled taps; no output lacks it. */
@@ -79,7 +79,20 @@ void declare_d_row(writer *w, const spec *s, int row);
 /* What is loaded of an input row at once, and what is made ready just before a tap's FMAs, to spare registers. */
 void emit_d_loads(writer *w, const spec *s, int row);
 void emit_d_tap(writer *w, const spec *s, int row, int tap);
-/* The end of a pass of the loop over an NCHW tile's channels. */
+/* Folded rows: in<row>_<tap> of one vector, or with stride 2 of that of its first and of its second output row. */
+void emit_d_folded_taps(writer *w, const spec *s, int row, const char *first, const char *second);
+/* The input rows that an NCHW tile reads; to the next of them; whether all its weights stay in registers. */
+int d_input_rows(const spec *s);
+void emit_d_advance(writer *w);
+bool d_holds_all_weights(const spec *s);
+/* acc<sum> += in<row>_<tap> * its weight, in the lanes that have the tap, and are in `has` if that is not NULL. */
+void emit_d_fma(writer *w, const spec *s, int sum, int row, int kernel_row, int tap, const char *has);
+/* Folded rows: the sums there are, what is known before the loop over channels, and the taps. */
+int d_folded_sums(const spec *s);
+void emit_d_folded_setup(writer *w, const spec *s);
+void emit_d_folded(writer *w, const spec *s);
+/* The loop over an NCHW tile's channels, and the end of a pass of it. */
+void emit_d_channels_begin(writer *w);
 void emit_d_next_channel(writer *w, const spec *s);
 /* The beginning of a pass of the loop over an NHWC tile's vectors of channels; `in` and `out` are the first one's. */
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out);

@@ -6,7 +6,7 @@
  */
 #include "emit_d.h"
 
-static int input_rows(const spec *s)
+int d_input_rows(const spec *s)
 {
     return (s->tile.channels - 1) * s->taps.stride + s->taps.kernel_width;
 }
@@ -18,7 +18,7 @@ static bool holds_weight(const spec *s, int index)
     return held > 1 && index < held;
 }
 
-static bool holds_all_weights(const spec *s)
+bool d_holds_all_weights(const spec *s)
 {
     return holds_weight(s, s->taps.kernel_width * s->taps.kernel_width - 1);
 }
@@ -29,7 +29,7 @@ static void emit_setup(writer *w, const spec *s)
          is_sum(s) ? "first_weights" : "weights");
     line(w, "float *out = tile->out;");
     line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch;");
-    if (s->tile.channels > 1)
+    if (s->tile.channels > 1 || s->border == FOLDED)
         line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
     line(w, "const uint32_t rows = tile->rows;");
     if (is_sum(s))
@@ -37,6 +37,8 @@ static void emit_setup(writer *w, const spec *s)
     if (prefetches(s))
         line(w, "const ptrdiff_t prefetch_in = tile->prefetch_in;");
     emit_d_order(w, s);
+    if (s->border == FOLDED)
+        emit_d_folded_setup(w, s);
 }
 
 static void emit_weights(writer *w, const spec *s)
@@ -48,32 +50,44 @@ static void emit_weights(writer *w, const spec *s)
              tap * 16);
 }
 
-static void emit_advance(writer *w)
+void emit_d_advance(writer *w)
 {
     /* Opaque: gcc otherwise computes an offset for each row before the loops, and spills them. */
     line(w, "row += in_row_pitch;");
     line(w, "OPAQUE(row);");
 }
 
-static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int tap)
+void emit_d_fma(writer *w, const spec *s, int sum, int row, int kernel_row, int tap, const char *has)
 {
     const isa_row *isa = vectors_of(s);
-    const int row = out_row * s->taps.stride + kernel_row, index = kernel_row * s->taps.kernel_width + tap;
+    const int index = kernel_row * s->taps.kernel_width + tap;
     char weight[64], mask[WORD_SIZE];
     if (holds_weight(s, index))
         snprintf(weight, sizeof weight, "weight%d_%d", kernel_row, tap);
     else
         snprintf(weight, sizeof weight, "%s_set1_ps(weights[%d])", isa->prefix, index * 16);
-    if (!d_tap_masked(s, tap))
-        line(w, "acc%d = %s_fmadd_ps(in%d_%d, %s, acc%d);", out_row, isa->prefix, row, tap, weight, out_row);
-    else if (!isa->mask_registers)
-        line(w, "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), _mm256_castsi256_ps(%s));",
-             out_row, out_row, row, tap, weight, out_row, d_word(s, d_sum_word(s, tap), mask));
-    else if (holds_weight(s, index))
-        line(w, "acc%d = %s_mask3_fmadd_ps(in%d_%d, %s, acc%d, mask%d);", out_row, isa->prefix, row, tap, weight,
-             out_row, tap);
+    if (!d_tap_masked(s, tap) && !has) {
+        line(w, "acc%d = %s_fmadd_ps(in%d_%d, %s, acc%d);", sum, isa->prefix, row, tap, weight, sum);
+        return;
+    }
+    if (!isa->mask_registers) {
+        line(w, "acc%d = _mm256_blendv_ps(acc%d, _mm256_fmadd_ps(in%d_%d, %s, acc%d), _mm256_castsi256_ps(%s));", sum,
+             sum, row, tap, weight, sum, d_word(s, d_sum_word(s, tap), mask));
+        return;
+    }
+    if (d_tap_masked(s, tap))
+        snprintf(mask, sizeof mask, "mask%d%s%s", tap, has ? " & " : "", has ? has : "");
     else
-        line(w, "MASKED_FMA_%d(acc%d, in%d_%d, weights[%d], mask%d);", isa->lanes, out_row, row, tap, index * 16, tap);
+        snprintf(mask, sizeof mask, "%s", has);
+    if (holds_weight(s, index))
+        line(w, "acc%d = %s_mask3_fmadd_ps(in%d_%d, %s, acc%d, %s);", sum, isa->prefix, row, tap, weight, sum, mask);
+    else
+        line(w, "MASKED_FMA_%d(acc%d, in%d_%d, weights[%d], %s);", isa->lanes, sum, row, tap, index * 16, mask);
+}
+
+static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int tap)
+{
+    emit_d_fma(w, s, out_row, out_row * s->taps.stride + kernel_row, kernel_row, tap, NULL);
 }
 
 static bool has_tap(const spec *s, int out_row, int row)
@@ -86,7 +100,7 @@ static bool has_tap(const spec *s, int out_row, int row)
 static void emit_row_fmas(writer *w, const spec *s, int row)
 {
     /* Opaque: broadcasts would be hoisted out of the loop over columns, and spilled. */
-    if (!holds_all_weights(s))
+    if (!d_holds_all_weights(s))
         line(w, "OPAQUE(weights);");
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
         emit_d_tap(w, s, row, tap);
@@ -102,7 +116,7 @@ static void emit_row_fmas(writer *w, const spec *s, int row)
 /* Padding takes at most half a kernel, so only the first and last input rows may lie outside. */
 static void emit_rows(writer *w, const spec *s)
 {
-    const int count = input_rows(s), middle = centre(s);
+    const int count = d_input_rows(s), middle = centre(s);
     for (int row = 0; row < count; row++) {
         const bool guarded = row < middle || row >= count - middle;
         if (guarded)
@@ -114,7 +128,7 @@ static void emit_rows(writer *w, const spec *s)
         emit_row_fmas(w, s, row);
         block_end(w);
         if (row + 1 < count)
-            emit_advance(w);
+            emit_d_advance(w);
     }
 }
 
@@ -134,11 +148,11 @@ static void emit_wave(writer *w, const spec *s)
     for (int tap = 0; tap < 3; tap++)
         emit_fma(w, s, 0, 0, tap);
     block_end(w);
-    emit_advance(w);
+    emit_d_advance(w);
     for (int step = 1; step <= out_rows; step++) {
         for (int row = 2 * step - 1; row <= 2 * step && row < last; row++) {
             emit_d_loads(w, s, row);
-            emit_advance(w);
+            emit_d_advance(w);
         }
         for (int tap = 0; tap < 3; tap++)
             for (int kernel_row = 0; kernel_row < 3; kernel_row++)
@@ -203,15 +217,19 @@ static void emit_vector(writer *w, const spec *s)
         line(w, "OPAQUE(weights);");
         emit_weights(w, s);
     }
-    for (int row = 0; row < s->tile.channels; row++)
-        line(w, "%s acc%d = %s_set1_ps(*bias);", isa->vector, row, isa->prefix);
+    const bool folded = s->border == FOLDED;
+    const int sums = folded ? d_folded_sums(s) : s->tile.channels;
+    for (int sum = 0; sum < sums; sum++)
+        line(w, "%s acc%d = %s_set1_ps(*bias);", isa->vector, sum, isa->prefix);
     if (is_sum(s))
         emit_channels(w, s);
+    else if (folded)
+        emit_d_folded(w, s);
     else
         emit_taps(w, s);
-    for (int row = 0; s->taps.stride == 2 && row < s->tile.channels; row++)
-        line(w, "acc%d = interleave_%d(acc%d);", row, isa->lanes, row);
-    emit_d_finish(w, s, s->tile.channels, s->border == INTERIOR ? "to" : "out");
+    for (int sum = 0; s->taps.stride == 2 && !folded && sum < sums; sum++)
+        line(w, "acc%d = interleave_%d(acc%d);", sum, isa->lanes, sum);
+    emit_d_finish(w, s, sums, s->border == INTERIOR ? "to" : "out");
 }
 
 void emit_d_tile(writer *w, const spec *s)
@@ -219,7 +237,7 @@ void emit_d_tile(writer *w, const spec *s)
     const int lanes = vectors_of(s)->lanes;
     emit_tile_begin(w, s);
     emit_setup(w, s);
-    block_begin(w, "for (size_t channel = tile->channels; channel != 0; channel--)");
+    emit_d_channels_begin(w);
     if (s->isa->mask_registers && !is_sum(s))
         emit_weights(w, s);
     if (s->border == INTERIOR) {

@@ -115,7 +115,7 @@ void emit_d_any_tile(writer *w, const spec *s)
     line(w, "const size_t kernel_width = tile->kernel_width;");
     line(w, "float *out = tile->out;");
     emit_lane_setup(w, s);
-    block_begin(w, "for (size_t channel = tile->channels; channel != 0; channel--)");
+    emit_d_channels_begin(w);
     for (int v = 0; v < s->tile.columns; v++)
         line(w, "%s acc%d = %s_set1_ps(*bias);", s->isa->vector, v, s->isa->prefix);
     emit_taps_begin(w, "tile->column");

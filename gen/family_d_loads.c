@@ -68,10 +68,11 @@ static void emit_masks(writer *w, const spec *s)
         if (d_tap_masked(s, tap))
             emit_mask(w, s, "mask", tap, bits, s->taps.stride == 1);
         snprintf(bits, sizeof bits, "tile->inside >> %d", tap);
-        if (s->taps.stride == 1 && load_masked(s, tap))
+        if (s->taps.stride == 1 && s->border != FOLDED && load_masked(s, tap))
             emit_mask(w, s, "load", tap, bits, true);
     }
-    for (int half = 0; half < 2 && s->taps.stride == 2 && border_has(s, SIDE_RIGHT); half++) {
+    const int halves = s->border == FOLDED ? 1 : 2;
+    for (int half = 0; half < halves && s->taps.stride == 2 && border_has(s, SIDE_RIGHT); half++) {
         snprintf(bits, sizeof bits, "tile->inside >> %d", centre(s) + half * vectors_of(s)->lanes);
         emit_mask(w, s, "load", half, bits, true);
     }
@@ -94,10 +95,11 @@ static void emit_order(writer *w, const spec *s, const char *name, int step)
     line(w, "PIN(%s);", name);
 }
 
-/* 3x3 at the left border: the first output lacks the first tap, so that its float need not be there. */
-static bool lacks_first(const spec *s, int tap)
+/* Whether a shift needs no float from outside: the outputs that it would serve lack that tap.  So it is with the first
+ * of 3x3 at the left border, and with all where rows are folded. */
+static bool lacks_end(const spec *s, int tap)
 {
-    return s->taps.kernel_width == 3 && tap == 0 && border_has(s, SIDE_LEFT);
+    return s->border == FOLDED || (s->taps.kernel_width == 3 && tap == 0 && border_has(s, SIDE_LEFT));
 }
 
 void emit_d_order(writer *w, const spec *s)
@@ -108,7 +110,7 @@ void emit_d_order(writer *w, const spec *s)
     emit_order(w, s, "before", -1);
     if (s->taps.kernel_width > 3)
         emit_order(w, s, "behind", 1);
-    if (s->border != INTERIOR && !lacks_first(s, 0))
+    if (s->border != INTERIOR && !lacks_end(s, 0))
         line(w, "const uint64_t inside = tile->inside;");
 }
 
@@ -141,11 +143,12 @@ static void emit_shift(writer *w, const spec *s, int row, int tap)
     const isa_row *isa = vectors_of(s);
     const bool back = tap < centre(s);
     const int from = back ? tap + 2 : tap - 2;
-    if (lacks_first(s, tap)) {
+    if (lacks_end(s, tap)) {
+        const char *order = back ? "before" : "behind";
         if (isa->mask_registers)
-            line(w, "in%d_%d = %s_permutexvar_ps(before, in%d_%d);", row, tap, isa->prefix, row, from);
+            line(w, "in%d_%d = %s_permutexvar_ps(%s, in%d_%d);", row, tap, isa->prefix, order, row, from);
         else
-            line(w, "in%d_%d = _mm256_permutevar8x32_ps(in%d_%d, before);", row, tap, row, from);
+            line(w, "in%d_%d = _mm256_permutevar8x32_ps(in%d_%d, %s);", row, tap, row, from, order);
         line(w, "PIN(in%d_%d);", row, tap);
         return;
     }
@@ -166,6 +169,19 @@ static void emit_shift(writer *w, const spec *s, int row, int tap)
              back ? "before" : "behind", tap, back ? 1 : 0x80);
     }
     line(w, "PIN(in%d_%d);", row, tap);
+}
+
+/* Stride 2: the taps up to the one behind the middle, from two vectors of columns. */
+static void emit_parted(writer *w, const spec *s, int row, const char *part0, const char *part1)
+{
+    const isa_row *isa = vectors_of(s);
+    const int middle = centre(s);
+    line(w, "in%d_%d = %s_shuffle_ps(%s, %s, 0x88);", row, middle, isa->prefix, part0, part1);
+    line(w, "in%d_%d = %s_shuffle_ps(%s, %s, 0xdd);", row, middle + 1, isa->prefix, part0, part1);
+    line(w, "PIN(in%d_%d);", row, middle);
+    line(w, "PIN(in%d_%d);", row, middle + 1);
+    for (int tap = middle - 1; tap >= 0; tap--)
+        emit_shift(w, s, row, tap);
 }
 
 /*
@@ -190,12 +206,7 @@ static void emit_parted_loads(writer *w, const spec *s, int row)
                  d_word(s, LOAD_WORDS + half, mask));
         line(w, "PIN(part%d);", half);
     }
-    line(w, "in%d_%d = %s_shuffle_ps(part0, part1, 0x88);", row, middle, isa->prefix);
-    line(w, "in%d_%d = %s_shuffle_ps(part0, part1, 0xdd);", row, middle + 1, isa->prefix);
-    line(w, "PIN(in%d_%d);", row, middle);
-    line(w, "PIN(in%d_%d);", row, middle + 1);
-    for (int tap = middle - 1; tap >= 0; tap--)
-        emit_shift(w, s, row, tap);
+    emit_parted(w, s, row, "part0", "part1");
     block_end(w);
 }
 
@@ -231,4 +242,21 @@ void emit_d_tap(writer *w, const spec *s, int row, int tap)
         emit_load(w, s, row, tap);
     if (s->taps.stride == 2 && tap > centre(s) + 1)
         emit_shift(w, s, row, tap);
+}
+
+void emit_d_folded_taps(writer *w, const spec *s, int row, const char *first, const char *second)
+{
+    const int middle = centre(s);
+    if (s->taps.stride == 2) {
+        declare_d_row(w, s, row);
+        emit_parted(w, s, row, first, second);
+        for (int tap = middle + 2; tap < s->taps.kernel_width; tap++)
+            emit_shift(w, s, row, tap);
+        return;
+    }
+    for (int tap = 0; tap < s->taps.kernel_width; tap++)
+        if (tap == middle)
+            line(w, "const __m512 in%d_%d = %s;", row, tap, first);
+        else
+            line(w, "const __m512 in%d_%d = rotate(%s, %d);", row, tap, first, (tap - middle + 16) % 16);
 }

@@ -31,7 +31,7 @@ static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
         const spec interior = spec_called(tile, INTERIOR), left = spec_called(tile, LEFT);
         const spec right = spec_called(tile, RIGHT), both = spec_called(tile, BOTH);
         const spec through = spec_called(tile, THROUGH), along = spec_called(tile, ALONG);
-        const spec right_half = spec_called(tile, RIGHT_HALF), both_half = spec_called(tile, BOTH_HALF);
+        const spec right_half = spec_called(tile, RIGHT_HALF), folded = spec_called(tile, FOLDED);
         line(w, "{%d, %d,", set->tiles[i].channels, set->tiles[i].columns);
         emit_tile_name(w, &interior, " {%s,");
         emit_tile_name(w, &left, "  %s,");
@@ -40,7 +40,7 @@ static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
         emit_tile_name(w, &through, "  %s,");
         emit_tile_name(w, &along, "  %s,");
         emit_tile_name(w, &right_half, "  %s,");
-        emit_tile_name(w, &both_half, "  %s}},");
+        emit_tile_name(w, &folded, "  %s}},");
     }
     block_end_with(w, ";");
 }

@@ -116,8 +116,9 @@ typedef void conv2d_tile_fn(const conv2d_tile *tile);
 enum { CONV2D_INTERIOR = 0, CONV2D_LEFT = 1, CONV2D_RIGHT = 2, CONV2D_BOTH = CONV2D_LEFT | CONV2D_RIGHT };
 /* D, NHWC: the variant that works with part of a vector of channels, wherever it lies. */
 enum { CONV2D_PART = CONV2D_RIGHT };
-/* Added to RIGHT or BOTH: D's variant for at most half a vector of columns, or NULL. */
-enum { CONV2D_HALF = 4 };
+/* Added to RIGHT: D's variant for at most half a vector of columns; to BOTH: that with two output rows in a vector; or
+ * NULL. */
+enum { CONV2D_HALF = 4, CONV2D_FOLDED = CONV2D_BOTH | CONV2D_HALF };
 /* W's 1x1: the variant that goes through all output channels, or NULL. */
 enum { CONV2D_THROUGH = 4 };
 /* And the one for one output channel that goes along the columns. */

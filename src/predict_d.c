@@ -84,8 +84,10 @@ static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
 static double row_vectors(const problem *p, const conv2d_kernel *kernel)
 {
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
+    if (kernel->lanes == 16 && d_folds(kernel, p))
+        return is_two_wide(kernel) ? 0.7 : 0.6;
     if (kernel->lanes == 16) /* a half one at the end, which saves little where whole ones take as long */
-        return vectors - ((p->out_width - 1) % 16 >= 8 ? 0 : is_two_wide(kernel) ? 0.15 : 0.4);
+        return vectors - (vectors < 2 || (p->out_width - 1) % 16 >= 8 ? 0 : is_two_wide(kernel) ? 0.15 : 0.4);
     /* Those at a row's ends read their masks and blend. */
     const double masked = p->kernel_width == 3 ? 0.5 : 0.9;
     return vectors + masked * (vectors < 2 ? vectors : 2) + (p->kernel_width > 5 ? 0.25 * vectors : 0);

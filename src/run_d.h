@@ -20,7 +20,19 @@ typedef struct d_piece {
 /* Whether an unrolled NCHW kernel has variants for half a vector. */
 static inline bool has_half(const conv2d_kernel *kernel)
 {
-    return tile_of(kernel, 1, 1)->variant[CONV2D_BOTH | CONV2D_HALF];
+    return tile_of(kernel, 1, 1)->variant[CONV2D_RIGHT | CONV2D_HALF];
+}
+
+/* Whether two output rows, one behind the other, share a vector.  Input rows must fit one, with stride 1 both of them,
+ * as they lie in memory. */
+static inline bool d_folds(const conv2d_kernel *kernel, const problem *p)
+{
+    const size_t width = p->out_width, most = kernel->lanes / 2;
+    if (!tile_of(kernel, 1, 1)->variant[CONV2D_FOLDED] || width > most || p->out.row != (ptrdiff_t)width ||
+        p->pad_left != p->kernel_width / 2)
+        return false;
+    return p->stride_w == 2 ? p->in_width <= kernel->lanes
+                            : p->in_width == width && p->in.row * (ptrdiff_t)p->dilation_h == p->out.row;
 }
 
 /* The variant of an unrolled NCHW tile for a vector of outputs from `column` on. */
@@ -30,7 +42,9 @@ static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_
     const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
     const ptrdiff_t last = first + (ptrdiff_t)((lanes - 1) * p->stride_w + p->kernel_width - 1);
     const bool right = wanted < lanes || last >= (ptrdiff_t)p->in_width;
-    const bool half = right && wanted <= lanes / 2 && has_half(kernel);
+    if (d_folds(kernel, p))
+        return CONV2D_FOLDED;
+    const bool half = right && first >= 0 && wanted <= lanes / 2 && has_half(kernel);
     return (first < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0) | (half ? CONV2D_HALF : 0);
 }
 

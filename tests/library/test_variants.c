@@ -98,8 +98,9 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     /* 15: 8, 4, 2 and 1 (gen/family_w_along.c) */
     conv2d_desc d = simple_desc(pointwise ? 15 : 2, 0, 0, channels, depthwise ? width : pointwise ? 1 : 2, width);
     d.stride_h = d.stride_w = stride;
-    d.pad_left = pads & 1;
-    d.pad_right = pads >> 1;
+    const size_t pad = depthwise ? width / 2 : 1; /* D folds rows only where it is half a kernel */
+    d.pad_left = (pads & 1) * pad;
+    d.pad_right = (pads >> 1) * pad;
     if (depthwise) {
         const bool sums = sums_channels(info);
         d.groups = sums ? 1 : channels;
