@@ -66,9 +66,10 @@ typedef struct tile_set {
 } tile_set;
 
 /* Where a tile lies.  EDGE finds out at run time which taps lie outside the input; LEFT, RIGHT and BOTH, of K with 3
- * unrolled kernel columns, leave out those on one column of padding.  Those of D mask them; it has HALF for
- * what fits in a vector of half the width, FOLDED where so do whole rows: two of them share a vector.  Of W's 1x1, inside: THROUGH goes through blocks of output channels, ALONG,
- * for one of them, along the columns, with some input channels at a time. */
+ * unrolled kernel columns, leave out those on one column of padding.  Those of D mask them; it has HALF for what fits
+ * in a vector of half the width, and FOLDED where whole rows do: two of them share a vector.  Of W's 1x1, inside:
+ * THROUGH goes through blocks of output channels, ALONG, for one of them, along the columns, with some input channels
+ * at a time. */
 typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, RIGHT_HALF, FOLDED, THROUGH, ALONG, BORDER_COUNT } border;
 
 typedef struct spec {

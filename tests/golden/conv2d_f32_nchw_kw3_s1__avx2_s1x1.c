@@ -8,6 +8,7 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx2_s1x1(const conv2d_tile *tile) {
     const uint32_t rows = tile->rows;
     const ptrdiff_t in_plane_pitch = tile->in_plane_pitch;
     const ptrdiff_t prefetch_in = tile->prefetch_in;
+    size_t left = tile->block_repeats;
     for (size_t channel = tile->channels; channel != 0; channel--) {
         const float *columns = in;
         float *to = out;
@@ -95,8 +96,12 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx2_s1x1(const conv2d_tile *tile) {
         }
         in += tile->in_channel_pitch;
         out += tile->out_channel_pitch;
-        first_weights++;
         bias++;
+        first_weights++;
+        if (--left == 0) {
+            first_weights += tile->next_block;
+            left = 16;
+        }
     }
 }
 

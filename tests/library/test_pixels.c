@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Family W on NHWC tensors with few output channels: pixels of the input become planes, by rows or, of a 1x1, by
- * panels, and planes of outputs become pixels.  Family D on pixels with many channels, which it visits in chunks, and
- * with dilations, whose phases are dense problems.  With small caches in the place of the machine's, so that small
- * inputs are cut into row tiles and chunks.
+ * panels, and planes of outputs become pixels.  Family D on many channels, which it visits in chunks (of planes, too),
+ * and on pixels with dilations, whose phases are dense problems.  With small caches in the place of the machine's, so
+ * that small inputs are cut into row tiles and chunks.
  */
 #include <stdio.h>
 #include <string.h>
