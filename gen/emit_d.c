@@ -128,7 +128,9 @@ void emit_d_finish(writer *w, const spec *s, int count, const char *out)
     emit_d_activation(w, s, count);
     line(w, "OPAQUE(tile);");
     line(w, "float *store = %s;", out);
-    if (is_rows(s->family) && !whole_vectors(s) && count > 1) {
+    /* Of three folded rows the first vector may reach beyond the last row. */
+    const bool whole_too = is_rows(s->family) && count > 1 && (s->border != FOLDED || s->tile.channels > 3);
+    if (whole_too && !whole_vectors(s)) {
         /* Parts of vectors are slow to store on AMD, in AVX-512 too (7x7 maps 4-8 %). */
         block_begin(w, "if (tile->stores_whole)");
         emit_d_stores(w, s, count, count - 1);

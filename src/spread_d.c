@@ -5,6 +5,15 @@
 /* Whether a kernel has tiles of n for a problem.  Asked seldom: tiny layers last as long as many answers. */
 typedef bool d_has_fn(const conv2d_kernel *kernel, const problem *p, size_t n);
 
+/* The larger of two tiles that are so many together, as even as there are; or 0. */
+static inline size_t half_of(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t extent)
+{
+    for (size_t size = divide_up(extent, 2); size < extent; size++)
+        if (has(kernel, p, size) && has(kernel, p, extent - size))
+            return size;
+    return 0;
+}
+
 static inline __attribute__((always_inline)) d_spread d_spread_over(d_has_fn *has, const conv2d_kernel *kernel,
                                                                     const problem *p, size_t most, size_t extent)
 {
@@ -12,8 +21,13 @@ static inline __attribute__((always_inline)) d_spread d_spread_over(d_has_fn *ha
     while (!has(kernel, p, s.largest))
         s.largest--;
     s.pieces = s.full = extent / s.largest;
-    size_t size = s.largest;
-    const size_t rest = extent - s.full * s.largest;
+    size_t rest = extent % s.largest;
+    size_t size = s.full && rest && !has(kernel, p, rest) ? half_of(has, kernel, p, s.largest + rest) : 0;
+    if (size) { /* one less is full */
+        s.pieces = --s.full;
+        rest += s.largest;
+    } else
+        size = s.largest;
     for (size_t at = 0; at < rest; at += size) {
         while (size > rest - at || !has(kernel, p, size))
             size--;

@@ -175,6 +175,8 @@ MUTANTS = [
     ('chunks at once end beyond a part (D)', 'src/run_d.c',
      'min_size((units.end - unit) / run->rows.pieces, chunks - outer % chunks)', 'chunks - outer % chunks',
      'pixels plan random'),
+    ('a tile that is halved is full, too (D)', 'src/spread_d.c',
+     's.pieces = --s.full;', 's.pieces = s.full - 1;', 'variants random'),
     ('a block of weights ends a channel early (D)', 'gen/emit_d.c',
      '"left = 16;"', '"left = 15;"', 'pixels random variants'),
     ('one channel too many is stored (D, NHWC)', 'src/run_d_nhwc.c',
