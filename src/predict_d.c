@@ -119,7 +119,10 @@ static double planes_factor(const problem *p, const conv2d_kernel *kernel)
 /* Two FMAs a cycle wait for loads where weights are not all in registers (Zen 5). */
 static double loading_factor(const problem *p)
 {
-    return p->kernel_width == 3 ? 1.1 : p->kernel_width != 5 ? 1.65 : p->in_channels == 1 ? 1.6 : 1.4;
+    return p->kernel_width == 3                      ? 1.1
+           : p->kernel_width != 5                    ? 1.65
+           : p->in_channels == 1 && p->stride_w == 1 ? 1.6
+                                                     : 1.4;
 }
 
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
