@@ -5,10 +5,11 @@
 /* Whether a kernel has tiles of n for a problem.  Asked seldom: tiny layers last as long as many answers. */
 typedef bool d_has_fn(const conv2d_kernel *kernel, const problem *p, size_t n);
 
-/* The larger of two tiles that are so many together, as even as there are; or 0. */
-static inline size_t half_of(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t extent)
+/* The larger of two tiles below `largest` that are so many together, as even as there are; or 0. */
+static inline size_t half_of(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t extent,
+                             size_t largest)
 {
-    for (size_t size = divide_up(extent, 2); size < extent; size++)
+    for (size_t size = divide_up(extent, 2); size < largest; size++)
         if (has(kernel, p, size) && has(kernel, p, extent - size))
             return size;
     return 0;
@@ -22,7 +23,7 @@ static inline __attribute__((always_inline)) d_spread d_spread_over(d_has_fn *ha
         s.largest--;
     s.pieces = s.full = extent / s.largest;
     size_t rest = extent % s.largest;
-    size_t size = s.full && rest && !has(kernel, p, rest) ? half_of(has, kernel, p, s.largest + rest) : 0;
+    size_t size = s.full && rest && !has(kernel, p, rest) ? half_of(has, kernel, p, s.largest + rest, s.largest) : 0;
     if (size) { /* one less is full */
         s.pieces = --s.full;
         rest += s.largest;
