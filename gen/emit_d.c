@@ -71,17 +71,16 @@ static void emit_step(writer *w, const spec *s, int index, int count, const char
     if (index + 1 == count)
         return;
     if (!families[s->family].nhwc)
-        line(w, "%s += %sout_row_pitch;", pointer,
-             s->border == FOLDED && (index || s->tile.channels % 2 == 0) ? "2 * " : "");
+        line(w, "%s += %sout_row_pitch;", pointer, s->border == FOLDED && !d_folds_one(s, index) ? "2 * " : "");
     else
         line(w, "%s += %s;", pointer, (index + 1) % s->tile.columns ? "out_column_pitch" : "next_row");
     line(w, "OPAQUE(%s);", pointer);
 }
 
 /* Which lanes of a sum are wanted, where not all are. */
-static const char *store_mask(const spec *s, int index)
+static const char *lanes_stored(const spec *s, int index)
 {
-    return s->border == FOLDED && index == 0 && s->tile.channels % 2 ? "one_row" : "tile->store_mask";
+    return d_folds_one(s, index) ? "one_row" : "tile->store_mask";
 }
 
 static void emit_residual(writer *w, const spec *s, int count, const char *out)
@@ -94,7 +93,7 @@ static void emit_residual(writer *w, const spec *s, int count, const char *out)
             line(w, "acc%d = %s_add_ps(acc%d, %s_loadu_ps(residual));", i, isa->prefix, i, isa->prefix);
         else if (isa->mask_registers)
             line(w, "acc%d = %s_add_ps(acc%d, %s_maskz_loadu_ps((%s)%s, residual));", i, isa->prefix, i, isa->prefix,
-                 mask_type(isa), store_mask(s, i));
+                 mask_type(isa), lanes_stored(s, i));
         else
             line(w, "acc%d = _mm256_add_ps(acc%d, _mm256_maskload_ps(residual, lanes_of(tile->store_mask)));", i, i);
         emit_step(w, s, i, count, "residual");
@@ -110,7 +109,7 @@ static void emit_d_stores(writer *w, const spec *s, int count, int whole)
         if (i < whole)
             line(w, "%s_storeu_ps(store, acc%d);", isa->prefix, i);
         else if (isa->mask_registers)
-            line(w, "%s_mask_storeu_ps(store, (%s)%s, acc%d);", isa->prefix, mask_type(isa), store_mask(s, i), i);
+            line(w, "%s_mask_storeu_ps(store, (%s)%s, acc%d);", isa->prefix, mask_type(isa), lanes_stored(s, i), i);
         else
             line(w, "store_first(store, acc%d, tile->store_mask);", i);
         emit_step(w, s, i, count, "store");

@@ -87,8 +87,10 @@ void emit_d_advance(writer *w);
 bool d_holds_all_weights(const spec *s);
 /* acc<sum> += in<row>_<tap> * its weight, in the lanes that have the tap, and are in `has` if that is not NULL. */
 void emit_d_fma(writer *w, const spec *s, int sum, int row, int kernel_row, int tap, const char *has);
-/* Folded rows: the sums there are, what is known before the loop over channels, and the taps. */
+/* Folded rows: the sums there are; whether one is of a single output row; what is known before the loop over channels,
+ * and the taps. */
 int d_folded_sums(const spec *s);
+bool d_folds_one(const spec *s, int sum);
 void emit_d_folded_setup(writer *w, const spec *s);
 void emit_d_folded(writer *w, const spec *s);
 /* The loop over an NCHW tile's channels, and the end of a pass of it. */

@@ -7,15 +7,15 @@
  */
 #include "emit_d.h"
 
-/* A sum is of one output row, the first, where they are odd in number, else of two. */
+/* The first one, where output rows are odd in number. */
+bool d_folds_one(const spec *s, int sum)
+{
+    return s->border == FOLDED && sum == 0 && s->tile.channels % 2;
+}
+
 static int first_output(const spec *s, int sum)
 {
     return sum == 0 ? 0 : 2 * sum - s->tile.channels % 2;
-}
-
-static bool is_single(const spec *s, int sum)
-{
-    return sum == 0 && s->tile.channels % 2;
 }
 
 int d_folded_sums(const spec *s)
@@ -40,7 +40,7 @@ static users users_of(const spec *s, int input_row)
     for (int sum = 0; sum < d_folded_sums(s); sum++)
         if (kernel_row_of(s, sum, input_row) >= 0) {
             found.any = true;
-            found.pairs |= !is_single(s, sum);
+            found.pairs |= !d_folds_one(s, sum);
         }
     return found;
 }
@@ -55,7 +55,7 @@ static bool is_guarded(const spec *s, int input_row)
 void emit_d_folded_setup(writer *w, const spec *s)
 {
     const bool rows_lie_so = s->taps.stride == 1;
-    if (rows_lie_so || is_single(s, 0))
+    if (rows_lie_so || d_folds_one(s, 0))
         line(w, "const uint32_t one_row = (1u << out_row_pitch) - 1;");
     if (!rows_lie_so)
         line(w, "const __m512i order = folded_order((int)out_row_pitch);");

@@ -68,10 +68,10 @@ typedef struct conv2d_tile {
     /* So many tiles: F, and W with AVX2, for the output channels that follow; K, any stride, inside the input, for the
      * columns that follow.  From each to the next of K's: input, outputs, what it fetches of both. */
     size_t repeats;
-    /* W, THROUGH: so many of them until the block of 16 channels ends; from there to the next one. */
+    ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
+    /* W, THROUGH, and D, NCHW: tiles, or channels, until a block of 16 channels ends; from there to the next. */
     size_t block_repeats;
     ptrdiff_t next_block;
-    ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
     const float *residual;        /* W, F: added to the sums before the activation, pitched as `out`; or NULL */
@@ -95,8 +95,8 @@ typedef struct conv2d_tile {
     bool backwards;  /* NHWC: from the last vector of channels to the first */
     uint64_t inside; /* NCHW, bit i: column i from `in` lies inside; looped taps: output i is wanted */
     ptrdiff_t out_row_pitch;
-    /* NCHW: rows of the tile but the last may be stored whole, because store_mask is all lanes, or because the next row
-     * of the output begins where one ends, and has half a vector. */
+    /* NCHW: vectors of the tile but the last may be stored whole, because store_mask is all lanes, or because what the
+     * next one stores begins where one ends, and is at least half a vector. */
     bool stores_whole;
     /* AVX2: 7 masks of sums (stride 2), 7 of loads (stride 1: by tap, and of the sums too; stride 2: of two vectors), a
      * word for each lane.  Those of sums are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */

@@ -84,7 +84,7 @@ static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
 static double row_vectors(const problem *p, const conv2d_kernel *kernel)
 {
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
-    if (kernel->lanes == 16 && d_folds(kernel, p))
+    if (d_folds(kernel, p))
         return is_two_wide(kernel) ? 0.7 : 0.6;
     if (kernel->lanes == 16) /* a half one at the end, which saves little where whole ones take as long */
         return vectors - (vectors < 2 || (p->out_width - 1) % 16 >= 8 ? 0 : is_two_wide(kernel) ? 0.15 : 0.4);
@@ -119,10 +119,9 @@ static double planes_factor(const problem *p, const conv2d_kernel *kernel)
 /* Two FMAs a cycle wait for loads where weights are not all in registers (Zen 5). */
 static double loading_factor(const problem *p)
 {
-    return p->kernel_width == 3                      ? 1.1
-           : p->kernel_width != 5                    ? 1.65
-           : p->in_channels == 1 && p->stride_w == 1 ? 1.6
-                                                     : 1.4;
+    if (p->kernel_width != 5)
+        return p->kernel_width == 3 ? 1.1 : 1.65;
+    return p->in_channels == 1 && p->stride_w == 1 ? 1.6 : 1.4;
 }
 
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)

@@ -2,24 +2,11 @@
 /*
  * The loops of family D, NCHW: image, chunk of output channels, output rows of a tile, span of columns.  A tile runs
  * through all channels of the chunk at one place, so that what it costs to start it is shared; the chunk is small
- * enough for the L1 to keep the input rows that one tile shares with the next.  NHWC pixels of which sums are made
- * become planes in the workspace first.  run_d_nhwc.c has the loops with lanes along channels.
+ * enough for the L1 to keep the input rows that one tile shares with the next, where these are worth keeping.  NHWC
+ * pixels of which sums are made become planes in the workspace first.  run_d_nhwc.c has the loops with lanes along
+ * channels.
  */
 #include "run_d.h"
-
-/* Vectors of columns that one call of a tile serves. */
-typedef struct d_span {
-    size_t begin, count; /* output columns; vectors */
-    int variant;
-    uint32_t mask[CONV2D_MAX_DEPTHWISE_TAPS];
-    uint32_t store_mask;
-    bool stores_whole;
-    uint64_t inside;
-    int32_t words[CONV2D_MASK_WORDS][8];
-} d_span;
-
-/* At most one or two vectors at each end of a row, those between them, and one that computes some of them again. */
-enum { MAX_SPANS = 6 };
 
 typedef struct d_run {
     const problem *p;
@@ -28,7 +15,7 @@ typedef struct d_run {
     d_spread rows;
     size_t lanes, span_count;
     size_t most_vectors; /* that one call of a tile should serve */
-    d_span *spans;       /* MAX_SPANS */
+    d_span *spans;       /* D_MAX_SPANS */
     conv2d_tile tile;
 } d_run;
 
@@ -36,77 +23,6 @@ typedef struct d_run {
 typedef struct d_chunk {
     size_t image, group, oc, count;
 } d_chunk;
-
-/* Bits [begin, end) of 64. */
-static uint64_t bits(ptrdiff_t begin, ptrdiff_t end)
-{
-    const uint64_t below = begin <= 0 ? 0 : begin >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << begin) - 1;
-    const uint64_t up_to = end <= 0 ? 0 : end >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << end) - 1;
-    return up_to & ~below;
-}
-
-/* One vector of output columns from `column` on. */
-static void set_span(const d_run *run, d_span *span, size_t column)
-{
-    const problem *p = run->p;
-    const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
-    const bool folded = d_folds(run->kernel, p);
-    const size_t wanted = min_size(p->out_width - column, run->lanes), rows = folded ? 2 : 1;
-    span->begin = column;
-    span->count = 1;
-    span->store_mask = (uint32_t)bits(0, (ptrdiff_t)(rows * wanted));
-    span->inside = bits(-first, (ptrdiff_t)p->in_width - first);
-    span->variant = d_variant(run->kernel, p, column);
-    const size_t vector = span->variant & CONV2D_HALF ? run->lanes / 2 : run->lanes;
-    const bool follow = p->out.row == (ptrdiff_t)p->out_width && wanted == p->out_width;
-    span->stores_whole = wanted == vector || (follow && wanted >= vector / 2);
-    for (size_t tap = 0; tap < p->kernel_width; tap++) {
-        const tap_range lanes = valid_taps(first + (ptrdiff_t)tap, p->stride_w, wanted, p->in_width);
-        span->mask[tap] = (uint32_t)bits((ptrdiff_t)lanes.begin, (ptrdiff_t)lanes.end);
-        if (folded)
-            span->mask[tap] |= span->mask[tap] << (p->stride_w == 1 ? wanted : run->lanes / 2);
-    }
-}
-
-/* The masks again, as 8 lanes of AVX2 need them. */
-static void set_words(const problem *p, d_span *span)
-{
-    static const int parted[8] = {0, 1, 4, 5, 2, 3, 6, 7};
-    const size_t middle = p->kernel_width / 2;
-    for (size_t i = 0; i < CONV2D_MAX_DEPTHWISE_TAPS; i++)
-        for (size_t lane = 0; lane < 8; lane++) {
-            const size_t from = p->stride_w == 1 ? i + lane : middle + i % 2 * 8 + lane;
-            const size_t output = p->stride_w == 1 ? lane : (size_t)parted[lane];
-            span->words[i][lane] = i < p->kernel_width && span->mask[i] >> output & 1 ? -1 : 0;
-            span->words[CONV2D_MAX_DEPTHWISE_TAPS + i][lane] = span->inside >> from & 1 ? -1 : 0;
-        }
-}
-
-/* Where the vector begins that has output `column`: parts of a vector are slow to store, so the last one of a row, or
- * half of one, computes some outputs again; not with a residual, which may be the same tensor as the output. */
-static size_t vector_begin(const d_run *run, size_t column)
-{
-    const size_t left = run->p->out_width - column;
-    const size_t vector = has_half(run->kernel) && left <= run->lanes / 2 ? run->lanes / 2 : run->lanes;
-    return column > 0 && left < vector && !run->p->has_residual ? run->p->out_width - vector : column;
-}
-
-/* Neighbouring inner vectors become one span. */
-static void find_spans(d_run *run)
-{
-    const size_t width = run->p->out_width, lanes = run->lanes;
-    for (size_t column = 0; column < width; column += lanes) {
-        d_span next, *last = run->span_count ? &run->spans[run->span_count - 1] : NULL;
-        set_span(run, &next, vector_begin(run, column));
-        if (lanes == 8)
-            set_words(run->p, &next);
-        if (last && last->variant == CONV2D_INTERIOR && next.variant == CONV2D_INTERIOR &&
-            next.begin == last->begin + last->count * lanes)
-            last->count++;
-        else
-            run->spans[run->span_count++] = next;
-    }
-}
 
 static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
 {
@@ -155,7 +71,7 @@ static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t 
         run->tile.out = run->args->out + out + (ptrdiff_t)column;
         if (p->has_residual)
             run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
-        run->tile.inside = bits(0, (ptrdiff_t)min_size(p->out_width - column, vectors * run->lanes));
+        run->tile.inside = d_bits(0, (ptrdiff_t)min_size(p->out_width - column, vectors * run->lanes));
         tile_of(run->kernel, 1, vectors)->variant[CONV2D_BOTH](&run->tile);
         column += vectors * run->lanes;
     }
@@ -210,20 +126,20 @@ static void run_units(d_run *run, size_t chunk_channels, share units)
     const bool alone = p->out_channels == 1; /* then a chunk goes over groups, else it stays within one */
     const size_t length = alone ? p->groups : p->out_channels, chunks = divide_up(length, chunk_channels);
     const size_t per_image = chunks * (alone ? 1 : p->groups), at_once = chunks_at_once(run, chunk_channels);
-    for (size_t unit = units.begin; unit < units.end;) {
-        const size_t outer = unit / run->rows.pieces, tile = unit % run->rows.pieces;
-        const size_t first = outer % chunks * chunk_channels, group = outer % per_image / chunks;
-        const size_t whole = tile == 0 ? min_size((units.end - unit) / run->rows.pieces, chunks - outer % chunks) : 1;
-        const size_t merged = max_size(min_size(at_once, whole), 1);
+    const size_t tiles = run->rows.pieces;
+    for (size_t unit = units.begin, count; unit < units.end; unit += count) {
+        const size_t outer = unit / tiles, tile = unit % tiles, chunk = outer % chunks, left = units.end - unit;
+        const size_t first = chunk * chunk_channels, group = outer % per_image / chunks;
+        /* All tiles of some chunks, or some of one. */
+        const size_t whole = tile == 0 ? min_size(min_size(left / tiles, chunks - chunk), at_once) : 0;
         const d_chunk at = {
             .image = outer / per_image,
             .group = alone ? first : group,
             .oc = alone ? 0 : first,
-            .count = min_size(merged * chunk_channels, length - first),
+            .count = min_size(max_size(whole, 1) * chunk_channels, length - first),
         };
-        const size_t count = min_size(run->rows.pieces - tile, units.end - unit);
-        run_rows(run, &at, tile, tile + count);
-        unit += merged == 1 ? count : merged * run->rows.pieces;
+        count = whole ? whole * tiles : min_size(tiles - tile, left);
+        run_rows(run, &at, tile, whole ? tiles : tile + count);
     }
 }
 
@@ -278,7 +194,7 @@ static void run_planes(d_run *run, float *workspace, size_t band_rows, share uni
 static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
-    d_span spans[MAX_SPANS]; /* not in d_run, of which what is not named is zeroed: 3 KiB, as long as a tiny layer */
+    d_span spans[D_MAX_SPANS]; /* not in d_run, of which what is not named is zeroed: 3 KiB, as long as a tiny layer */
     d_run run = {
         .p = p,
         .args = args,
@@ -299,7 +215,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     run.tile.in_width = (ptrdiff_t)p->in_width;
     run.tile.next_block = (ptrdiff_t)(packed_block_size(p) - CONV2D_OC_BLOCK);
     if (plan->kernel->kernel_width)
-        find_spans(&run);
+        run.span_count = conv2d_find_spans(run.kernel, p, spans);
     if (plan->blocking.band_rows) {
         run_planes(&run, args->workspace + part * plan->blocking.workspace, plan->blocking.band_rows,
                    share_of(p->batch * run.rows.pieces, part, parts));

@@ -67,14 +67,37 @@ static inline d_piece d_piece_at(const d_spread *s, size_t index)
     return (d_piece){s->full * s->largest + s->begin[index - s->full], s->count[index - s->full]};
 }
 
+/* Bits [begin, end) of 64. */
+static inline uint64_t d_bits(ptrdiff_t begin, ptrdiff_t end)
+{
+    const uint64_t below = begin <= 0 ? 0 : begin >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << begin) - 1;
+    const uint64_t up_to = end <= 0 ? 0 : end >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << end) - 1;
+    return up_to & ~below;
+}
+
 /* Bit i: position first + i lies in [0, extent). */
 static inline uint32_t d_inside(ptrdiff_t first, size_t extent)
 {
-    const ptrdiff_t room = (ptrdiff_t)extent - first;
-    const uint32_t up_to = room >= 32 ? UINT32_MAX : (UINT32_C(1) << (room < 0 ? 0 : room)) - 1;
-    const uint32_t below = first >= 0 ? 0 : first <= -32 ? UINT32_MAX : (UINT32_C(1) << -first) - 1;
-    return up_to & ~below;
+    return (uint32_t)d_bits(-first, (ptrdiff_t)extent - first);
 }
+
+/* At most one or two vectors at each end of a row, those between them, and one that computes some of them again. */
+enum { D_MAX_SPANS = 6 };
+
+/* Vectors of columns that one call of a tile serves. */
+typedef struct d_span {
+    size_t begin, count; /* output columns; vectors */
+    int variant;
+    uint32_t mask[CONV2D_MAX_DEPTHWISE_TAPS];
+    uint32_t store_mask;
+    bool stores_whole;
+    uint64_t inside;
+    int32_t words[CONV2D_MASK_WORDS][8];
+} d_span;
+
+/* spans_d.c: those of an unrolled NCHW kernel, D_MAX_SPANS at most; neighbouring inner vectors are one.  The result is
+ * their number. */
+size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *spans);
 
 /*
  * A run of tiles whose lanes are channels.  The tensors may have another layout: then the input is a copy in the
