@@ -14,8 +14,11 @@
  */
 static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
-/* Stride 0 of K is any distance between columns: other strides, and NHWC with any stride. */
-static const tap_row k_taps[] = {{1, 1}, {1, 0}, {3, 1}, {3, 2}, {3, 0}, {0, 1}, {0, 2}, {0, 0}};
+/* Stride 0 of K is any distance between columns: other strides, and NHWC with any stride.  A distance that is known
+ * saves a few instructions, which AVX-512 feels where a tile is short (Zen 5, 14x14 5x5 1.03-1.4, 3x3 s2 1.03, but 5x5
+ * s2 1.00; AVX2 1.00 in all three). */
+static const tap_row k_avx512_taps[] = {{1, 1}, {1, 0}, {3, 1}, {3, 2}, {3, 0}, {0, 1}, {0, 0}};
+static const tap_row k_avx2_taps[] = {{1, 1}, {1, 0}, {3, 1}, {3, 0}, {0, 0}};
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
 static const tile_row w_avx512[] = {
@@ -94,8 +97,8 @@ const family_row families[] = {
 const tile_set tile_sets[] = {
     {FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2)},
     {FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512)},
-    {FAMILY_K, &isa_avx2, ROWS(k_taps), ROWS(k_avx2)},
-    {FAMILY_K, &isa_avx512, ROWS(k_taps), ROWS(k_avx512)},
+    {FAMILY_K, &isa_avx2, ROWS(k_avx2_taps), ROWS(k_avx2)},
+    {FAMILY_K, &isa_avx512, ROWS(k_avx512_taps), ROWS(k_avx512)},
     {FAMILY_F, &isa_avx2, ROWS(f_taps), ROWS(f_avx2)},
     {FAMILY_F, &isa_avx512, ROWS(f_taps), ROWS(f_avx512)},
     {FAMILY_D, &isa_avx2, ROWS(d_avx2_taps), ROWS(d_avx2)},
@@ -280,10 +283,10 @@ static bool has_straight_borders(const spec *s)
     return s->family == FAMILY_K && s->taps.kernel_width == 3;
 }
 
-/* K, looped taps; with stride 2, which is rare there, those of any stride serve too: 60 KB less. */
-static bool has_own_edges(const spec *s)
+/* Looped taps that know the stride. */
+static bool loops_at_stride(const spec *s)
 {
-    return s->family == FAMILY_K && (s->border != EDGE || s->taps.stride != 2);
+    return s->family == FAMILY_K && s->isa->mask_registers && s->taps.stride == 1;
 }
 
 spec spec_called(spec tile, border border)
@@ -304,7 +307,7 @@ spec spec_called(spec tile, border border)
     if (is_unrolled_edge(&tile))
         return tile;
     if (tile.border == EDGE || !unrolls(&tile))
-        tile.taps = (tap_row){0, has_own_edges(&tile) ? tile.taps.stride : 0};
+        tile.taps = (tap_row){0, loops_at_stride(&tile) ? tile.taps.stride : 0};
     return tile;
 }
 
@@ -353,7 +356,7 @@ bool spec_generated(const spec *s)
         return true;
     if (s->taps.kernel_width != 0)
         return false;
-    return s->family == FAMILY_K ? has_own_edges(s) : s->tile.columns == 1 || is_wide_edge(s);
+    return s->family == FAMILY_K || s->tile.columns == 1 || is_wide_edge(s);
 }
 
 void spec_name(const spec *s, char *name, size_t size)

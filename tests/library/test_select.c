@@ -27,7 +27,7 @@ static const choice choices[] = {
     {"256x56x56 64x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     {"256x56x56 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw7_s2__avx512_w16x1"},
-    {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_s2__avx2_k2x6"},
+    {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k2x6"},
     /* Few taps: what starts and ends a tile counts. */
     {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
@@ -45,7 +45,7 @@ static const choice choices[] = {
     {"24x56x56 116x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"32x64x64 32x3x3 s3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"64x56x56 3x3 p2 d2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
-    {"64x56x56 3x3 p2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_s1__avx2_k2x6"},
+    {"64x56x56 3x3 p2", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k2x6"},
     {"16x64x64 16x1x40", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
     /* One channel a group: lanes along columns or, where they are neighbours, along the groups. */
     {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
@@ -113,7 +113,7 @@ static const choice choices[] = {
     {"96x56x56 3x3 p1 g96 nchw-nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
     {"96x56x56 3x3 p1 g96 nhwc-nchw", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_d2x4"},
     /* W would copy rows that hardly any output shares. */
-    {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx2_k1x12"},
+    {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
     /* 8 lanes must promise more than 16. */
     {"128x14x14 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"352x7x7 352x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
@@ -122,7 +122,7 @@ static const choice choices[] = {
     {"512x13x13 1000x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     /* Planes of a multiple of 4 KiB, whose channels share a few sets of the L1: from a panel. */
     {"256x32x32 256x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
-    {"3x224x224 16x3x3 s2 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s2__avx2_k2x6"},
+    {"3x224x224 16x3x3 s2 p1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
 };
 
 /* Zen 5: an L1 of 48 KiB, two FMAs of 512 bits a cycle, for which loads are often not enough. */
