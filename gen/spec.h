@@ -21,12 +21,14 @@ typedef struct isa_row {
     bool embedded_broadcast; /* an FMA can broadcast its memory operand */
 } isa_row;
 
-/* D has its own emitter for each layout, and for unrolled and looped taps.  SUM: of several input channels. */
+/* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.  SUM:
+ * of several input channels. */
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
     FAMILY_F,
     FAMILY_D,
+    FAMILY_D_UNEVEN,
     FAMILY_D_SUM,
     FAMILY_D_ANY,
     FAMILY_D_NHWC,
@@ -83,7 +85,13 @@ typedef struct spec {
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {
-    return f == FAMILY_D || f == FAMILY_D_SUM;
+    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_SUM;
+}
+
+/* From an output row to the next, in input rows. */
+static inline int row_stride(family f, const tap_row *taps)
+{
+    return f == FAMILY_D_UNEVEN ? 3 - taps->stride : taps->stride;
 }
 
 /* Registers and instructions of a spec's innermost tap. */

@@ -66,10 +66,15 @@ static const tile_row d_avx512[] = {{14, 1, false}, {12, 1, false}, {7, 1, true}
                                     {4, 1, false},  {3, 1, false},  {2, 1, false}, {1, 1, false}};
 /* The first row of both: 3x3 with stride 1, on AVX2 on rows of one vector, whose tiles have no weights in registers. */
 static const tile_row d_avx2[] = {{7, 1, false}, {4, 1, true}, {2, 1, false}, {1, 1, false}};
+/* Strides that differ, where networks read lines of text: heights are 12, 6 and 3.  Tiles of one row, which the others
+ * have for them, are slower (Zen 5, AVX-512 0.55-0.8, AVX2 0.6-0.7; AVX2's 5x5 has lanes along channels, 0.93-1.00). */
+static const tap_row d_uneven_avx512_taps[] = {{3, 1}, {3, 2}, {5, 1}};
+static const tap_row d_uneven_avx2_taps[] = {{3, 1}, {3, 2}};
+static const tile_row d_uneven_avx512[] = {{6, 1, true}, {4, 1, false}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
 static const tile_row d_sum_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
 /* Few channels on either side: few output channels have W load for every FMA or two, and many store to many planes. */
 static const tap_row d_sum_taps[] = {{3, 1}, {5, 1}};
-static const tile_row d_sum_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
+static const tile_row d_rows_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
 static const tile_row d_any[] = {{1, 4, true}, {1, 1, false}};
 static const tile_row d_nhwc_avx512[] = {{2, 7, true},  {2, 4, false}, {2, 2, false}, {2, 1, false},
                                          {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
@@ -85,6 +90,7 @@ const family_row families[] = {
     [FAMILY_K] = {"k", "CONV2D_FAMILY_K", "(vectors of channels x columns)", 'k', false, false},
     [FAMILY_F] = {"f", "CONV2D_FAMILY_F", "(vectors of channels x columns)", 'f', false, false},
     [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
+    [FAMILY_D_UNEVEN] = {"d_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_SUM] = {"d_sum", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 's', false, true},
     [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_NHWC] = {"d_nhwc", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true, false},
@@ -103,7 +109,9 @@ const tile_set tile_sets[] = {
     {FAMILY_F, &isa_avx512, ROWS(f_taps), ROWS(f_avx512)},
     {FAMILY_D, &isa_avx2, ROWS(d_avx2_taps), ROWS(d_avx2)},
     {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
-    {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_sum_avx2)},
+    {FAMILY_D_UNEVEN, &isa_avx2, ROWS(d_uneven_avx2_taps), ROWS(d_rows_avx2)},
+    {FAMILY_D_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_uneven_avx512)},
+    {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_rows_avx2)},
     {FAMILY_D_SUM, &isa_avx512, ROWS(d_sum_taps), ROWS(d_sum_avx512)},
     {FAMILY_D_ANY, &isa_avx2, ROWS(d_any_taps), ROWS(d_any)},
     {FAMILY_D_ANY, &isa_avx512, ROWS(d_any_taps), ROWS(d_any)},
@@ -313,14 +321,15 @@ spec spec_called(spec tile, border border)
 
 static bool has_halves(const spec *s)
 {
-    return s->family == FAMILY_D && s->isa->mask_registers;
+    return is_rows(s->family) && s->family != FAMILY_D_SUM && s->isa->mask_registers;
 }
 
 /* Two output rows in a vector: a shuffle for each tap of an input row does not pay with more taps (Zen 5, 960x7x7 5x5
  * 0.68 times as fast as lanes along channels). */
 static bool folds(const spec *s)
 {
-    return s->taps.kernel_width == 3 || (s->taps.kernel_width == 5 && s->taps.stride == 2);
+    const bool suits = s->taps.kernel_width == 3 || (s->taps.kernel_width == 5 && s->taps.stride == 2);
+    return s->family == FAMILY_D && suits;
 }
 
 /* W, 1x1, where a tile has fewer channels than a block of weights. */
@@ -363,10 +372,12 @@ void spec_name(const spec *s, char *name, size_t size)
 {
     static const char *const borders[BORDER_COUNT] = {"",        "_edge",    "_left", "_right", "_both", "_right_half",
                                                       "_folded", "_through", "_along"};
-    char width[8] = "any", stride[8] = "any";
+    char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
-    if (s->taps.stride)
+    if (s->family == FAMILY_D_UNEVEN)
+        snprintf(stride, sizeof stride, "%dx%d", row_stride(s->family, &s->taps), s->taps.stride);
+    else if (s->taps.stride)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);
     const bool any = s->family == FAMILY_F || (s->family == FAMILY_K && !s->taps.stride);
     const char *layout = families[s->family].nhwc ? "nhwc" : any ? "any" : "nchw";

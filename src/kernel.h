@@ -171,6 +171,7 @@ typedef struct conv2d_kernel {
     uint8_t lanes;
     uint8_t kernel_width;  /* unrolled taps; 0: a loop over any number */
     uint8_t stride_w;      /* 0: any */
+    uint8_t stride_h;      /* D, NCHW, unrolled: of tiles of several rows; single ones take any */
     uint8_t tile_channels; /* the main tile, in the units of its tile row */
     uint8_t tile_columns;
     uint8_t registers, fmas, loads; /* of the main tile: vector registers; vector instructions per tap */

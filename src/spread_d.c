@@ -54,14 +54,13 @@ static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_
     return rows <= kernel->tile_channels || d_channels_that_stay(p, rows) >= 2;
 }
 
-/* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for equal
- * strides; AVX2's of NHWC lose where no input row serves two outputs in full (Zen 5: 3x3 s2x1 0.9, s1x2 1.4). */
+/* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for one
+ * stride; AVX2's of NHWC lose where no input row serves two outputs in full (Zen 5: 3x3 s2x1 0.9, s1x2 1.4). */
 static bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t rows)
 {
-    const bool equal = p->stride_h == p->stride_w;
     if (kernel->nhwc)
-        return equal || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
-    return equal && (!kernel->kernel_width || (d_rows_stay(p, rows) && d_high_rows_pay(kernel, p, rows)));
+        return p->stride_h == p->stride_w || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
+    return p->stride_h == kernel->stride_h && d_rows_stay(p, rows) && d_high_rows_pay(kernel, p, rows);
 }
 
 /* Some tiles are there for rows of one vector only. */

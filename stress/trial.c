@@ -307,6 +307,12 @@ bool sums_channels(const conv2d_kernel_info *kernel)
     return kernel->family[0] == 'd' && strrchr(kernel->name, '_')[1] == 's';
 }
 
+size_t row_stride(const conv2d_kernel_info *kernel)
+{
+    const size_t columns = kernel->stride_w ? kernel->stride_w : 2;
+    return strstr(kernel->name, "_s2x1_") || strstr(kernel->name, "_s1x2_") ? 3 - columns : columns;
+}
+
 conv2d_options options_for(conv2d_isa isa)
 {
     return (conv2d_options){.isa = isa, .prefer_256 = isa == CONV2D_ISA_AVX512 ? -1 : 0};

@@ -56,6 +56,8 @@ void check_case(const conv_case *test);
 conv2d_options options_for(conv2d_isa isa);
 /* Whether it is one of family D's kernels for several input channels and one group. */
 bool sums_channels(const conv2d_kernel_info *kernel);
+/* The vertical stride that its tiles of several output rows are made for; of those for any, 2. */
+size_t row_stride(const conv2d_kernel_info *kernel);
 
 /* A dense problem, stride and dilation 1, no padding, one group. */
 conv2d_desc simple_desc(size_t in_channels, size_t in_height, size_t in_width, size_t out_channels,

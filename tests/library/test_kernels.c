@@ -70,7 +70,7 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
         if (!nhwc || d->kernel_height == 2)
             d->kernel_height = d->kernel_width;
         if (channels % 4)
-            d->stride_h = d->stride_w;
+            d->stride_h = row_stride(info);
         d->dilation_h = 1;
     }
 }

@@ -65,11 +65,13 @@ static const choice choices[] = {
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"16x160x160 5x5 p2 g16", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw5_s1__avx2_d4x1"},
-    /* Tiles of one row, for strides that differ or what is left of a few rows, cost more than transposing. */
-    {"240x12x80 5x5 s2x1 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
+    /* Strides that differ; tiles of one row would cost more than transposing. */
+    {"240x12x80 5x5 s2x1 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s2x1__avx512_d6x1"},
+    {"128x12x160 3x3 s1x2 p1 g128", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1x2__avx512_d6x1"},
+    {"240x12x80 5x5 s2x1 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"48x3x96 5x5 p2 g48", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
     {"1632x12x12 5x5 p2 g1632", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
-    {"64x24x160 3x3 s2x1 p1 g64", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_d4x1"},
+    {"64x24x160 3x3 s2x1 p1 g64", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s2x1__avx2_d4x1"},
     /* 7 columns are cut into 4, 2 and 1, or not at all. */
     {"672x14x14 5x5 s2 p2 g672", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s2__avx2_d2x4"},
     {"768x7x7 7x7 p3 g768", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},

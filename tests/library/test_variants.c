@@ -97,7 +97,8 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     const bool pointwise = info->family[0] == 'w' && width == 1 && number / 4 % 2; /* whatever the padding */
     /* 15: 8, 4, 2 and 1 (gen/family_w_along.c) */
     conv2d_desc d = simple_desc(pointwise ? 15 : 2, 0, 0, channels, depthwise ? width : pointwise ? 1 : 2, width);
-    d.stride_h = d.stride_w = stride;
+    d.stride_h = row_stride(info);
+    d.stride_w = stride;
     const size_t pad = depthwise ? width / 2 : 1; /* D folds rows only where it is half a kernel */
     d.pad_left = (pads & 1) * pad;
     d.pad_right = (pads >> 1) * pad;
@@ -108,7 +109,7 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
         d.pad_top = d.pad_left;
         d.pad_bottom = d.pad_right;
     }
-    d.in_height = input_for(rows, d.kernel_height, stride, 1, d.pad_top + d.pad_bottom);
+    d.in_height = input_for(rows, d.kernel_height, d.stride_h, 1, d.pad_top + d.pad_bottom);
     d.in_width = input_for(columns, width, stride, 1, d.pad_left + d.pad_right);
     if (info->family[0] == 'f') {
         d.in_channels = 5;
