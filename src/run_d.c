@@ -110,7 +110,7 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
 }
 
 /* How many chunks are done at once, where one vector has a whole row and few tiles a plane: these share little input,
- * and do not fetch it ahead (Zen 5: 7x7 1.13, 192x28x28 3x3 s2 1.1; 64x32x32 3x3 s2, which does, 0.84). */
+ * and do not fetch it ahead (Zen 5: 7x7 1.12, 192x28x28 3x3 s2 1.06; 64x32x32 3x3 s2, which does, 0.84). */
 static size_t chunks_at_once(const d_run *run, size_t chunk_channels)
 {
     enum { MOST_CHANNELS = 128, MOST_TILES = 3 };
