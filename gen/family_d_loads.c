@@ -95,11 +95,28 @@ static void emit_order(writer *w, const spec *s, const char *name, int step)
     line(w, "PIN(%s);", name);
 }
 
-/* Whether a shift needs no float from outside: the outputs that it would serve lack that tap.  So it is with the first
- * of 3x3 at the left border, and with all where rows are folded. */
+/* Stride 2: whether a tap is another one, moved by one output. */
+static bool is_shifted(const spec *s, int tap)
+{
+    return tap < centre(s) || tap > centre(s) + 1;
+}
+
+/* Whether a shift needs no float from outside: the outputs that it would serve lack that tap, or are not wanted.  So it
+ * is with the outermost tap at a border, but that of half a vector may end with the row, and with all where rows are
+ * folded. */
 static bool lacks_end(const spec *s, int tap)
 {
-    return s->border == FOLDED || (s->taps.kernel_width == 3 && tap == 0 && border_has(s, SIDE_LEFT));
+    const bool first = tap == 0 && border_has(s, SIDE_LEFT);
+    const bool last = tap == s->taps.kernel_width - 1 && border_has(s, SIDE_RIGHT) && s->border != RIGHT_HALF;
+    return s->border == FOLDED || first || last;
+}
+
+static bool needs_ends(const spec *s)
+{
+    for (int tap = 0; tap < s->taps.kernel_width; tap++)
+        if (is_shifted(s, tap) && !lacks_end(s, tap))
+            return true;
+    return false;
 }
 
 void emit_d_order(writer *w, const spec *s)
@@ -110,7 +127,7 @@ void emit_d_order(writer *w, const spec *s)
     emit_order(w, s, "before", -1);
     if (s->taps.kernel_width > 3)
         emit_order(w, s, "behind", 1);
-    if (s->border != INTERIOR && !lacks_end(s, 0))
+    if (s->border != INTERIOR && needs_ends(s))
         line(w, "const uint64_t inside = tile->inside;");
 }
 
@@ -240,7 +257,7 @@ void emit_d_tap(writer *w, const spec *s, int row, int tap)
 {
     if (s->taps.stride == 1 && !loads_row(s))
         emit_load(w, s, row, tap);
-    if (s->taps.stride == 2 && tap > centre(s) + 1)
+    if (s->taps.stride == 2 && tap > centre(s) && is_shifted(s, tap))
         emit_shift(w, s, row, tap);
 }
 

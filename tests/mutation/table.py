@@ -169,6 +169,8 @@ MUTANTS = [
      'variants random'),
     ('a second output row lacks what the first one does (D)', 'gen/family_d_folded.c',
      'row + s->taps.stride,\n', 'row,\n', 'variants random'),
+    ('the last output of half a vector misses a float (D)', 'gen/family_d_loads.c',
+     ' && s->border != RIGHT_HALF', '', 'variants kernels random'),
     ('tiles of several rows run at another stride (D)', 'src/spread_d.c',
      'p->stride_h == kernel->stride_h && d_rows_stay', 'd_rows_stay', 'variants kernels random'),
     ('chunks at once begin a block of weights (D)', 'src/run_d.c',
