@@ -8,7 +8,7 @@
 
 int d_input_rows(const spec *s)
 {
-    return (s->tile.channels - 1) * row_stride(s->family, &s->taps) + s->taps.kernel_width;
+    return (s->tile.channels - 1) * row_stride(s) + s->taps.kernel_width;
 }
 
 /* The first weights stay in registers, as many as these suffice for; the FMAs of the others broadcast their own. */
@@ -87,12 +87,12 @@ void emit_d_fma(writer *w, const spec *s, int sum, int row, int kernel_row, int 
 
 static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int tap)
 {
-    emit_d_fma(w, s, out_row, out_row * row_stride(s->family, &s->taps) + kernel_row, kernel_row, tap, NULL);
+    emit_d_fma(w, s, out_row, out_row * row_stride(s) + kernel_row, kernel_row, tap, NULL);
 }
 
 static bool has_tap(const spec *s, int out_row, int row)
 {
-    const int kernel_row = row - out_row * row_stride(s->family, &s->taps);
+    const int kernel_row = row - out_row * row_stride(s);
     return kernel_row >= 0 && kernel_row < s->taps.kernel_width;
 }
 
@@ -106,7 +106,7 @@ static void emit_row_fmas(writer *w, const spec *s, int row)
         emit_d_tap(w, s, row, tap);
         for (int out_row = 0; out_row < s->tile.channels; out_row++)
             if (has_tap(s, out_row, row))
-                emit_fma(w, s, out_row, row - out_row * row_stride(s->family, &s->taps), tap);
+                emit_fma(w, s, out_row, row - out_row * row_stride(s), tap);
     }
     for (int out_row = 0; out_row < s->tile.channels; out_row++)
         if (has_tap(s, out_row, row)) /* of what is pinned and complete gcc 12 makes a copy for the residual */

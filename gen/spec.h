@@ -82,16 +82,16 @@ typedef struct spec {
     border border;
 } spec;
 
+/* From an output row to the next, in input rows. */
+static inline int row_stride(const spec *s)
+{
+    return s->family == FAMILY_D_UNEVEN ? 3 - s->taps.stride : s->taps.stride;
+}
+
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {
     return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_SUM;
-}
-
-/* From an output row to the next, in input rows. */
-static inline int row_stride(family f, const tap_row *taps)
-{
-    return f == FAMILY_D_UNEVEN ? 3 - taps->stride : taps->stride;
 }
 
 /* Registers and instructions of a spec's innermost tap. */

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* What follows from a row of the table: the registers it takes, which variants it has, and their names. */
+#include "spec.h"
+
+#include <stdio.h>
+
+/* W with mask registers: whole rows of few channels, both edges included, in one tile. */
+static bool is_wide_edge(const spec *s)
+{
+    return s->family == FAMILY_W && s->border == EDGE && s->tile.columns > 1 && s->tile.channels <= 8 &&
+           s->tile.columns < s->isa->mask_registers;
+}
+
+/* W with mask registers: most channels of the most usual kernel.  A loop over the taps foresees its branches at an edge
+ * less well (3x112x112 32x3x3 3 %, 3x30x32 16x3x3 5 %). */
+static bool is_unrolled_edge(const spec *s)
+{
+    return s->family == FAMILY_W && s->border == EDGE && s->isa->mask_registers && s->taps.kernel_width == 3 &&
+           s->tile.channels == 16;
+}
+
+static budget w_budget(const spec *s)
+{
+    const int channels = s->tile.channels, columns = s->tile.columns;
+    const bool embedded = s->isa->embedded_broadcast && columns == 1;
+    budget b = {
+        .accumulators = channels * columns,
+        .inputs = columns,
+        .weights = embedded ? 0 : 1,
+        .fmas = channels * columns,
+        .loads = channels + columns,
+    };
+    if (is_wide_edge(s)) {
+        b.masks = columns;
+        b.weights = 1;
+    } else if (is_unrolled_edge(s))
+        b.masks = s->taps.kernel_width;
+    else if (s->border == EDGE)
+        *(s->isa->mask_registers ? &b.masks : &b.others) = 2; /* the mask, and what it is made from */
+    return b;
+}
+
+static budget k_budget(const spec *s)
+{
+    const int vectors = s->tile.channels, columns = s->tile.columns;
+    return (budget){
+        .accumulators = vectors * columns,
+        .inputs = 1,
+        .weights = vectors,
+        .fmas = vectors * columns,
+        .loads = vectors + columns,
+    };
+}
+
+static budget f_budget(const spec *s)
+{
+    const int vectors = s->tile.channels;
+    return (budget){.accumulators = vectors, .inputs = 1, .fmas = vectors, .loads = vectors + 1};
+}
+
+static bool is_looped(const spec *s)
+{
+    return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY || s->family == FAMILY_D_GROUP_ANY;
+}
+
+/* AVX2's tile of 7 rows, AVX-512's of 14: they are there for one kind of taps, AVX2's for rows of one vector. */
+static bool is_tall(const spec *s)
+{
+    return s->family == FAMILY_D && s->tile.channels >= (s->isa->mask_registers ? 12 : 7);
+}
+
+/* AVX-512's tiles of 6 and 3 rows, of which heights of 24, 20, 12, 6 and 3 are put together. */
+static bool is_between(const spec *s)
+{
+    return s->family == FAMILY_D && s->isa->mask_registers && s->tile.channels % 3 == 0;
+}
+
+static bool is_small_kernel(const spec *s)
+{
+    return s->taps.kernel_width == 3 || (s->taps.kernel_width == 5 && s->taps.stride == 1);
+}
+
+static bool is_tall_border(const spec *s)
+{
+    return (s->border == BOTH || s->isa->mask_registers) && s->taps.kernel_width == 3 && s->taps.stride == 1;
+}
+
+bool spec_holds_masks(const spec *s)
+{
+    return is_rows(s->family) && !s->isa->mask_registers && s->taps.kernel_width == 3;
+}
+
+/* Of D's rows; 1 is that of a broadcast.  With 32 registers, as many as leave five, some of which the activation takes:
+ * to broadcast for each FMA and to load across lines for each tap is more than two loads a cycle (Zen 5: 5x5 1.2-1.33
+ * times as fast, 7x7 1.1).  Stride 2 has fewer loads, and shuffles that need the registers (5x5 0.85-1.04). */
+static int held_weights(const spec *s, const budget *b)
+{
+    const int taps = s->taps.kernel_width, all = taps * taps;
+    if (!s->isa->mask_registers)
+        return taps == 3 && s->taps.stride == 1 && s->border == INTERIOR ? all : 1;
+    if (taps != 3 && s->taps.stride != 1)
+        return 0;
+    const int left = s->isa->registers - 5 - b->accumulators - b->inputs - b->others;
+    return left < all ? left : all;
+}
+
+/* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
+ * (NHWC). */
+static budget d_budget(const spec *s)
+{
+    const int taps = s->taps.kernel_width, rows = s->border == FOLDED ? 2 : 1;
+    const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns;
+    budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
+    if (is_rows(s->family)) {
+        if (s->isa->mask_registers)
+            b.inputs = taps == 3 ? 3 * s->taps.stride : 1;
+        b.others = s->taps.stride == 2 ? 2 : 0;
+        if (spec_holds_masks(s)) /* those of three loads; of two loads, and two of sums */
+            b.others += s->border == INTERIOR ? 0 : s->taps.stride == 1 ? 3 : 4;
+        b.weights = held_weights(s, &b);
+    }
+    if (s->family == FAMILY_D_GROUP)
+        b.weights = s->tile.channels * taps;
+    b.others += families[s->family].nhwc && families[s->family].grouped; /* the permutation */
+    return b;
+}
+
+budget spec_budget(const spec *s)
+{
+    switch (s->family) {
+    case FAMILY_W:
+        return w_budget(s);
+    case FAMILY_K:
+        return k_budget(s);
+    case FAMILY_F:
+        return f_budget(s);
+    default:
+        return d_budget(s);
+    }
+}
+
+int budget_registers(const budget *b)
+{
+    return b->accumulators + b->inputs + b->weights + b->others;
+}
+
+bool spec_fits(const spec *s)
+{
+    const budget b = spec_budget(s);
+    const int floats = s->tile.channels * s->isa->lanes;
+    /* What src/tiles.h and src/run_k.c have room for, and the strides whose unrolled taps W can address. */
+    if (s->tile.channels > 16 || s->tile.columns > 14 || (s->family == FAMILY_K && floats > 128) ||
+        (s->family == FAMILY_W && s->taps.kernel_width && s->taps.stride != 1 && s->taps.stride != 2))
+        return false;
+    return budget_registers(&b) <= s->isa->registers && b.masks <= s->isa->mask_registers;
+}
+
+/* W with several unrolled taps stays free of spills (gcc 12, clang 14) only with registers to spare; a loop over the
+ * taps serves instead and is as fast. */
+static bool unrolls(const spec *s)
+{
+    const budget b = spec_budget(s);
+    return s->family == FAMILY_K || s->taps.kernel_width <= 1 ||
+           budget_registers(&b) + (s->taps.kernel_width == 3 ? 3 : 8) <= s->isa->registers;
+}
+
+static bool has_straight_borders(const spec *s)
+{
+    return s->family == FAMILY_K && s->taps.kernel_width == 3;
+}
+
+/* Looped taps that know the stride. */
+static bool loops_at_stride(const spec *s)
+{
+    return s->family == FAMILY_K && s->isa->mask_registers && s->taps.stride == 1;
+}
+
+spec spec_called(spec tile, border border)
+{
+    if (tile.family >= FAMILY_D) {
+        if (families[tile.family].nhwc) /* part of a vector, or whole ones; looped tiles find columns outside anyway */
+            tile.border = border == RIGHT ? EDGE : border == BOTH && !is_looped(&tile) ? BOTH : INTERIOR;
+        else
+            tile.border = is_looped(&tile) ? EDGE : border;
+        return tile;
+    }
+    /* The others have no variants for half vectors. */
+    if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG) {
+        tile.border = border;
+        return tile;
+    }
+    tile.border = border == INTERIOR || has_straight_borders(&tile) ? border : EDGE;
+    if (is_unrolled_edge(&tile))
+        return tile;
+    if (tile.border == EDGE || !unrolls(&tile))
+        tile.taps = (tap_row){0, loops_at_stride(&tile) ? tile.taps.stride : 0};
+    return tile;
+}
+
+static bool has_halves(const spec *s)
+{
+    return is_rows(s->family) && s->family != FAMILY_D_SUM && s->isa->mask_registers;
+}
+
+/* Two output rows in a vector: a shuffle for each tap of an input row does not pay with more taps (Zen 5, 960x7x7 5x5
+ * 0.68 times as fast as lanes along channels). */
+static bool folds(const spec *s)
+{
+    const bool suits = s->taps.kernel_width == 3 || (s->taps.kernel_width == 5 && s->taps.stride == 2);
+    return s->family == FAMILY_D && suits;
+}
+
+/* W, 1x1, where a tile has fewer channels than a block of weights. */
+static bool goes_through(const spec *s)
+{
+    return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.main && s->tile.channels < 16;
+}
+
+bool spec_generated(const spec *s)
+{
+    const bool half = s->border == RIGHT_HALF || s->border == FOLDED;
+    if (s->border == THROUGH)
+        return goes_through(s);
+    if (s->border == ALONG)
+        return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.channels == 1 && s->tile.columns == 1;
+    if (s->family == FAMILY_F)
+        return s->border == INTERIOR;
+    if (is_looped(s))
+        return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
+    if ((s->border == FOLDED && !folds(s)) || (is_between(s) && !is_small_kernel(s)))
+        return false;
+    if (is_rows(s->family))
+        return s->border != EDGE && (!half || has_halves(s)) && (!is_tall(s) || is_tall_border(s));
+    if (families[s->family].nhwc)
+        return s->border == INTERIOR || s->border == BOTH || s->border == EDGE;
+    if (half)
+        return false;
+    if (s->border == INTERIOR)
+        return unrolls(s);
+    if (s->border != EDGE)
+        return has_straight_borders(s);
+    if (is_unrolled_edge(s))
+        return true;
+    if (s->taps.kernel_width != 0)
+        return false;
+    return s->family == FAMILY_K || s->tile.columns == 1 || is_wide_edge(s);
+}
+
+void spec_name(const spec *s, char *name, size_t size)
+{
+    static const char *const borders[BORDER_COUNT] = {"",        "_edge",    "_left", "_right", "_both", "_right_half",
+                                                      "_folded", "_through", "_along"};
+    char width[8] = "any", stride[16] = "any";
+    if (s->taps.kernel_width)
+        snprintf(width, sizeof width, "%d", s->taps.kernel_width);
+    if (s->family == FAMILY_D_UNEVEN)
+        snprintf(stride, sizeof stride, "%dx%d", row_stride(s), s->taps.stride);
+    else if (s->taps.stride)
+        snprintf(stride, sizeof stride, "%d", s->taps.stride);
+    const bool any = s->family == FAMILY_F || (s->family == FAMILY_K && !s->taps.stride);
+    const char *layout = families[s->family].nhwc ? "nhwc" : any ? "any" : "nchw";
+    snprintf(name, size, "conv2d_f32_%s_kw%s_s%s__%s_%c%dx%d%s", layout, width, stride, s->isa->name,
+             families[s->family].letter, s->tile.channels, s->tile.columns, borders[s->border]);
+}
