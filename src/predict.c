@@ -51,6 +51,15 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
            conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8);
 }
 
+/* A row is cut into even pieces, some of which are a column wider than the others. */
+static double k_row_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t in_channels)
+{
+    const size_t pieces = conv2d_tiles_per_row(p, kernel), columns = p->out_width / pieces,
+                 wider = p->out_width % pieces;
+    return (double)(pieces - wider) * k_tile_cycles(p, kernel, vectors, columns, in_channels) +
+           (wider ? (double)wider * k_tile_cycles(p, kernel, vectors, columns + 1, in_channels) : 0);
+}
+
 /* AVX2, 1x1, NCHW: the first output channels of some columns wait for their input; what a panel's copy costs more. */
 double conv2d_visit_cycles(const problem *p, const conv2d_kernel *kernel, bool panel)
 {
@@ -93,8 +102,8 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Blocks of a 1x1; those of 3x4 in larger kernels pay for what they cost. */
     const size_t blocks = conv2d_is_pointwise(p) ? conv2d_choose_blocking(p, kernel).channel_blocks : 1;
     const size_t block = divide_up(p->in_channels, blocks);
-    const double per_tap = full * k_tile_cycles(p, kernel, most, columns, block) +
-                           (rest ? k_tile_cycles(p, kernel, rest, columns, block) : 0);
+    const double per_tap = full * k_row_cycles(p, kernel, most, block) +
+                           (rest ? k_row_cycles(p, kernel, rest, block) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
@@ -109,7 +118,6 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
-    /* A row is `pieces` tiles of at most `columns`: the sum over them of what a tile of average width takes. */
     /* Bursts of 28 lines in two halves of 32 channels, where tiles do not fetch them before or hardly compute (AVX2 is
      * 1.1-1.7 times as fast in 1x572x572 64x3x3, but 0.76-0.89 times in 3x448x448 64x3x3; Zen 5: 0.77 in the first). */
     const bool hardly =
@@ -119,7 +127,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Of the lines of NHWC pixels a group needs but a part. */
     const bool part_lines = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16;
     const double scattered = !part_lines ? 1 : p->stride_w == 1 ? 1.35 : 2;
-    return (per_tap * taps * wide * scattered + ends * (double)p->out_height) * (double)p->out_width / (double)columns +
+    return per_tap * taps * wide * scattered + ends * (double)p->out_height * (double)p->out_width / (double)columns +
            burst + k_fetch_cycles(p, kernel) + waits_in * conv2d_visit_cycles(p, kernel, false);
 }
 

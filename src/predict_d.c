@@ -7,21 +7,27 @@
 #include "predict.h"
 #include "run_d.h"
 
-/* 16 x 16 or 8 x 8 floats at a time. */
+/* Of a float; 16 x 16 or 8 x 8 at a time. */
+static double transpose_one(const conv2d_kernel *kernel)
+{
+    return kernel->lanes == 16 || conv2d_cpu()->two_wide_fmas ? 0.35 : 0.56;
+}
+
 static double transpose_in_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    return (kernel->lanes == 16 ? 0.35 : 0.56) * (double)(p->in_channels * p->in_height) * (double)p->in_width;
+    return transpose_one(kernel) * (double)(p->in_channels * p->in_height) * (double)p->in_width;
 }
 
 static double transpose_out_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    return (kernel->lanes == 16 ? 0.35 : 0.56) * (double)(p->out_channels * p->out_height) * (double)p->out_width;
+    return transpose_one(kernel) * (double)(p->out_channels * p->out_height) * (double)p->out_width;
 }
 
 /* Of a group whose tensors are NCHW, with lanes along channels.  Lines evict each other where channels share a set. */
 static double transpose_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    const double in_slow = p->in.channel % 1024 ? 1 : 1.5, out_slow = p->out.channel % 1024 ? 1 : 1.5;
+    const double shared = kernel->lanes == 8 && conv2d_cpu()->two_wide_fmas ? 1.15 : 1.5;
+    const double in_slow = p->in.channel % 1024 ? 1 : shared, out_slow = p->out.channel % 1024 ? 1 : shared;
     return (p->in.channel == 1 ? 0 : in_slow * transpose_in_cycles(p, kernel)) +
            (p->out.channel == 1 ? 0 : out_slow * transpose_out_cycles(p, kernel));
 }
