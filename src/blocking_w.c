@@ -127,7 +127,12 @@ static bool wants_panel(const problem *p, const conv2d_kernel *kernel)
         return true;
     if (kernel->lanes != 8)
         return false;
-    const bool shares_sets = p->in_channels >= 8 && (size_t)p->in.channel * sizeof(float) % 1024 == 0;
+    /* The L1 of Zen 5 has 12 ways: planes an odd multiple of 1 KiB apart find room, and a panel is but in the way of
+     * weights that fit the L2 with ease (1x1, 384x52x52 128 0.93, 128x56x56 128 0.96, 64x208x208 32 0.87). */
+    const bool roomy = conv2d_cpu()->two_wide_fmas;
+    const bool shares_sets = p->in_channels >= 8 && (size_t)p->in.channel * sizeof(float) % (roomy ? 2048 : 1024) == 0;
+    if (roomy && !shares_sets && p->in_channels * p->out_channels * sizeof(float) <= conv2d_cpu()->l2_bytes / 4)
+        return false;
     return p->out_channels >= (shares_sets ? 32 : 96) && (shares_sets || p->in_channels >= 128);
 }
 
