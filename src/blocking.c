@@ -30,14 +30,16 @@ size_t conv2d_weight_chunks(const problem *p)
 /*
  * So many input channels that AVX2's small tiles of K find what they ask for again and again in the L1: a strip of the
  * input of a 1x1, and the weights (percent of peak, 160->960 @7 74 -> 86, 256->1024 @14 83 -> 88); the weights of 24
- * channels, which lie in two blocks of 16 (3x3: 256->256 @7 83 -> 87, 192->192 @10 84 -> 88; 16 channels lose).
+ * channels, which lie in two blocks of 16 (3x3: 256->256 @7 83 -> 87, 192->192 @10 84 -> 88; 16 channels lose).  Zen 5
+ * has those of many input channels from the L2 in time (512->1024 @16 s2 1.06, 512->1024 @13 1.04).
  */
 static size_t l1_channels(const problem *p, size_t tile)
 {
     const size_t l1 = conv2d_cpu()->l1_bytes, weights = tile * p->kernel_height * p->kernel_width * sizeof(float);
     if (conv2d_is_pointwise(p))
         return l1 / (5 * 64 + weights);
-    const bool pays = tile % CONV2D_OC_BLOCK && p->kernel_height * p->kernel_width <= 9;
+    const bool in_time = conv2d_cpu()->two_wide_fmas && p->in_channels >= 384;
+    const bool pays = tile % CONV2D_OC_BLOCK && p->kernel_height * p->kernel_width <= 9 && !in_time;
     return pays ? l1 / 2 / weights : p->in_channels;
 }
 
