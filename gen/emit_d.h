@@ -58,6 +58,12 @@ static inline const char *d_weights(int first, int out_row)
     return out_row > first ? "below" : "taps";
 }
 
+/* NCHW: whether taps are loaded from where the dilation has them; folded rows are shifted in registers. */
+static inline bool d_loads_apart(const spec *s)
+{
+    return spec_dilates(s) && s->border != FOLDED;
+}
+
 /* NCHW: several input channels. */
 static inline bool is_sum(const spec *s)
 {

@@ -32,6 +32,8 @@ static void emit_setup(writer *w, const spec *s)
     if (s->tile.channels > 1 || s->border == FOLDED)
         line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
     line(w, "const uint32_t rows = tile->rows;");
+    if (d_loads_apart(s))
+        line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (is_sum(s))
         line(w, "const ptrdiff_t in_plane_pitch = tile->in_plane_pitch;");
     if (prefetches(s))

@@ -67,7 +67,7 @@ static void emit_masks(writer *w, const spec *s)
         snprintf(bits, sizeof bits, "tile->mask[%d]", tap);
         if (d_tap_masked(s, tap))
             emit_mask(w, s, "mask", tap, bits, s->taps.stride == 1);
-        snprintf(bits, sizeof bits, "tile->inside >> %d", tap);
+        snprintf(bits, sizeof bits, "tile->inside >> %d%s", tap, d_loads_apart(s) ? " * tap_pitch" : "");
         if (s->taps.stride == 1 && s->border != FOLDED && load_masked(s, tap))
             emit_mask(w, s, "load", tap, bits, true);
     }
@@ -134,13 +134,15 @@ void emit_d_order(writer *w, const spec *s)
 static void emit_load(writer *w, const spec *s, int row, int tap)
 {
     const isa_row *isa = vectors_of(s);
+    const char *const apart = d_loads_apart(s) ? " * tap_pitch" : "";
     char mask[WORD_SIZE];
     if (!load_masked(s, tap))
-        line(w, "%s in%d_%d = %s_loadu_ps(row + %d);", isa->vector, row, tap, isa->prefix, tap);
+        line(w, "%s in%d_%d = %s_loadu_ps(row + %d%s);", isa->vector, row, tap, isa->prefix, tap, apart);
     else if (isa->mask_registers)
-        line(w, "%s in%d_%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, row, tap, isa->prefix, tap, tap);
+        line(w, "%s in%d_%d = %s_maskz_loadu_ps(load%d, row + %d%s);", isa->vector, row, tap, isa->prefix, tap, tap,
+             apart);
     else
-        line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d, %s);", isa->vector, row, tap, tap,
+        line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d%s, %s);", isa->vector, row, tap, tap, apart,
              d_word(s, LOAD_WORDS + tap, mask));
     line(w, "PIN(in%d_%d);", row, tap);
 }

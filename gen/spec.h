@@ -88,6 +88,12 @@ static inline int row_stride(const spec *s)
     return s->family == FAMILY_D_UNEVEN ? 3 - s->taps.stride : s->taps.stride;
 }
 
+/* D, NCHW, 3 taps, stride 1: neighbouring taps may be any distance apart. */
+static inline bool spec_dilates(const spec *s)
+{
+    return s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1;
+}
+
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {

@@ -140,7 +140,8 @@ static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
     const double taps = valid_rows(p) * (double)p->kernel_width * channels;
     const d_spread rows = conv2d_spread_rows(kernel, p);
     return taps * row_vectors(p, kernel) * fma_cycles(kernel) * slow * strided *
-           uneven(&rows, p->out_height, kernel->tile_channels, 0.6 * (double)(p->kernel_height - 1));
+           uneven(&rows, divide_up(p->out_height, d_row_step(kernel, p)), kernel->tile_channels,
+                  0.6 * (double)(p->kernel_height - 1));
 }
 
 double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)

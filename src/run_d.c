@@ -8,11 +8,20 @@
  */
 #include "run_d.h"
 
+/*
+ * The tiles of rows.  With a dilation those `step` apart are neighbours to a tile, for they share input rows: the rows
+ * from 0 on, then those from 1 on, ...; the first of these `longer` times one row more.
+ */
+typedef struct d_rows {
+    size_t step, longer, pieces;
+    d_spread spread[2]; /* of the longer ones (all if longer is 0), of the others */
+} d_rows;
+
 typedef struct d_run {
     const problem *p;
     const conv2d_args *args;
     const conv2d_kernel *kernel;
-    d_spread rows;
+    d_rows rows;
     size_t lanes, span_count;
     size_t most_vectors; /* that one call of a tile should serve */
     d_span *spans;       /* D_MAX_SPANS */
@@ -24,6 +33,40 @@ typedef struct d_chunk {
     size_t image, group, oc, count;
 } d_chunk;
 
+static d_rows rows_of(const conv2d_kernel *kernel, const problem *p)
+{
+    const size_t step = d_row_step(kernel, p), longer = p->out_height % step;
+    problem shorter = *p;
+    shorter.out_height -= longer;
+    d_rows rows = {.step = step, .longer = longer};
+    rows.spread[0] = conv2d_spread_rows(kernel, p);
+    rows.spread[1] = longer ? conv2d_spread_rows(kernel, &shorter) : rows.spread[0];
+    rows.pieces = longer * rows.spread[0].pieces + (step - longer) * rows.spread[1].pieces;
+    return rows;
+}
+
+static d_piece rows_at(const d_rows *rows, size_t index)
+{
+    if (rows->step == 1)
+        return d_piece_at(&rows->spread[0], index);
+    const size_t in_longer = rows->longer * rows->spread[0].pieces;
+    const bool is_longer = index < in_longer;
+    const d_spread *spread = &rows->spread[!is_longer];
+    const size_t place = is_longer ? index : index - in_longer;
+    const size_t first = place / spread->pieces + (is_longer ? 0 : rows->longer);
+    const d_piece piece = d_piece_at(spread, place % spread->pieces);
+    return (d_piece){first + piece.begin * rows->step, piece.count};
+}
+
+/* Bit i: input row top + i, or with a dilation that many times as far, lies inside. */
+static uint32_t rows_inside(const problem *p, ptrdiff_t top)
+{
+    if (p->dilation_h == 1)
+        return d_inside(top, p->in_height);
+    const tap_range inside = valid_taps(top, p->dilation_h, 32, p->in_height);
+    return (uint32_t)d_bits((ptrdiff_t)inside.begin, (ptrdiff_t)inside.end);
+}
+
 static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
 {
     const problem *p = run->p;
@@ -31,8 +74,8 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
     const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + (ptrdiff_t)at->group * p->in.channel +
                       top * p->in.row - (ptrdiff_t)p->pad_left;
     out += (ptrdiff_t)row * p->out.row;
-    run->tile.rows = d_inside(top, p->in_height);
-    run->tile.prefetch_in = (ptrdiff_t)(rows * p->stride_h) * p->in.row;
+    run->tile.rows = rows_inside(p, top);
+    run->tile.prefetch_in = (ptrdiff_t)(rows * p->stride_h * run->rows.step) * p->in.row;
     for (size_t i = 0; i < run->span_count; i++) {
         const d_span *span = &run->spans[i];
         run->tile.mask = span->mask;
@@ -82,10 +125,11 @@ static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t 
 static void activate_rows(const d_run *run, const d_chunk *at, d_piece rows, ptrdiff_t out)
 {
     const problem *p = run->p;
-    const bool follow = p->out.row == (ptrdiff_t)p->out_width; /* then they are one row */
-    for (size_t row = rows.begin; row < rows.begin + rows.count; row += follow ? rows.count : 1)
-        run->kernel->activate(p->curve, run->args->out + out + (ptrdiff_t)row * p->out.row, at->count,
-                              follow ? rows.count * p->out_width : p->out_width, p->out.channel);
+    const bool follow = p->out.row == (ptrdiff_t)p->out_width && run->rows.step == 1; /* then they are one row */
+    for (size_t done = 0; done < rows.count; done += follow ? rows.count : 1)
+        run->kernel->activate(p->curve,
+                              run->args->out + out + (ptrdiff_t)(rows.begin + done * run->rows.step) * p->out.row,
+                              at->count, follow ? rows.count * p->out_width : p->out_width, p->out.channel);
 }
 
 /* Tiles [begin, end) of rows, for one chunk of channels. */
@@ -99,7 +143,7 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
     run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc);
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     for (size_t tile = begin; tile < end; tile++) {
-        const d_piece rows = d_piece_at(&run->rows, tile);
+        const d_piece rows = rows_at(&run->rows, tile);
         if (run->span_count)
             run_spans(run, at, rows.begin, rows.count, out);
         else
@@ -170,7 +214,8 @@ static void run_planes(d_run *run, float *workspace, size_t band_rows, share uni
 {
     const problem *whole = run->p;
     const conv2d_args *all = run->args;
-    const size_t plane = conv2d_plane_floats(whole, band_rows), most = max_size(band_rows / run->rows.largest, 1);
+    const size_t plane = conv2d_plane_floats(whole, band_rows),
+                 most = max_size(band_rows / run->rows.spread[0].largest, 1);
     problem band = *whole;
     conv2d_args args = *all;
     float *const planes = workspace + -((uintptr_t)workspace / sizeof *workspace) % CONV2D_OC_BLOCK;
@@ -182,7 +227,7 @@ static void run_planes(d_run *run, float *workspace, size_t band_rows, share uni
     for (size_t unit = units.begin, count; unit < units.end; unit += count) {
         const size_t image = unit / run->rows.pieces, tile = unit % run->rows.pieces;
         count = min_size(min_size(run->rows.pieces - tile, units.end - unit), most);
-        const d_piece rows = conv2d_d_pieces_at(&run->rows, tile, tile + count);
+        const d_piece rows = conv2d_d_pieces_at(&run->rows.spread[0], tile, tile + count);
         const tap_range inputs = inputs_of(rows.begin, rows.begin + rows.count - 1, whole->stride_h,
                                            rows_for_one(whole), whole->pad_top, whole->in_height);
         fill_planes(whole, run->kernel, all->in + (ptrdiff_t)image * whole->in.image, inputs, planes, plane);
@@ -200,7 +245,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .args = args,
         .kernel = plan->kernel,
         .lanes = plan->kernel->lanes,
-        .rows = conv2d_spread_rows(plan->kernel, p),
+        .rows = rows_of(plan->kernel, p),
         .spans = spans,
         .most_vectors = most_vectors(plan->kernel, p),
         .tile = common_tile(p),
@@ -209,7 +254,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     run.tile.in_channels = p->in_channels;
     run.tile.in_plane_pitch = p->in.channel;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
-    run.tile.out_row_pitch = p->out.row;
+    run.tile.out_row_pitch = p->out.row * (ptrdiff_t)run.rows.step;
     run.tile.tap_pitch = run.tile.column_tap_step = (ptrdiff_t)p->dilation_w;
     run.tile.column_step = (ptrdiff_t)p->stride_w;
     run.tile.in_width = (ptrdiff_t)p->in_width;

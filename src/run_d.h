@@ -30,10 +30,9 @@ static inline bool d_folds(const conv2d_kernel *kernel, const problem *p)
 {
     const size_t width = p->out_width, most = kernel->lanes / 2;
     if (!tile_of(kernel, 1, 1)->variant[CONV2D_FOLDED] || width > most || p->out.row != (ptrdiff_t)width ||
-        p->pad_left != p->kernel_width / 2)
+        p->pad_left != p->kernel_width / 2 || p->dilation_h != 1 || p->dilation_w != 1)
         return false;
-    return p->stride_w == 2 ? p->in_width <= kernel->lanes
-                            : p->in_width == width && p->in.row * (ptrdiff_t)p->dilation_h == p->out.row;
+    return p->stride_w == 2 ? p->in_width <= kernel->lanes : p->in_width == width && p->in.row == p->out.row;
 }
 
 /* The variant of an unrolled NCHW tile for a vector of outputs from `column` on. */
@@ -41,7 +40,7 @@ static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_
 {
     const size_t lanes = kernel->lanes, wanted = min_size(p->out_width - column, lanes);
     const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
-    const ptrdiff_t last = first + (ptrdiff_t)((lanes - 1) * p->stride_w + p->kernel_width - 1);
+    const ptrdiff_t last = first + (ptrdiff_t)((lanes - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w);
     const bool right = wanted < lanes || last >= (ptrdiff_t)p->in_width;
     if (d_folds(kernel, p))
         return CONV2D_FOLDED;
@@ -56,7 +55,14 @@ static inline size_t d_channels_that_stay(const problem *p, size_t rows)
     return conv2d_cpu()->l1_bytes * 5 / 8 / sizeof(float) / (read + rows * p->out_width);
 }
 
-/* spread_d.c: the output rows, and of an NHWC kernel the columns, over the tiles that serve them well. */
+/* How far apart the output rows of a tile are: those of an unrolled NCHW tile have input rows in common. */
+static inline size_t d_row_step(const conv2d_kernel *kernel, const problem *p)
+{
+    return !kernel->nhwc && kernel->kernel_width ? p->dilation_h : 1;
+}
+
+/* spread_d.c: the output rows (those in the first of so many steps), and of an NHWC kernel the columns, over the tiles
+ * that serve them well. */
 d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p);
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p);
 

@@ -17,6 +17,14 @@ static ptrdiff_t bottom_overhang(const problem *p)
     return (ptrdiff_t)last - (ptrdiff_t)p->pad_top - ((ptrdiff_t)p->in_height - 1);
 }
 
+/* Whether an NCHW kernel takes a dilated problem: what a vector's taps reach must fit the bits of a mask. */
+static bool d_dilates(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { MASK_BITS = 64 };
+    return kernel->dilates && p->stride_h == 1 && p->dilation_w <= MASK_BITS &&
+           kernel->lanes + (kernel->kernel_width - 1) * p->dilation_w <= MASK_BITS;
+}
+
 static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     const bool shared = p->out_channels <= kernel->lanes && groups_share_blocks(p);
@@ -35,14 +43,15 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
         return NULL;
     if (conv2d_has_phases(p, kernel))
         return NULL;
-    if (p->dilation_h != 1)
+    if (p->dilation_h != 1 && !d_dilates(p, kernel))
         return "made for dilation 1";
     if (!kernel->nhwc && p->kernel_height != p->kernel_width)
         return "made for square kernels";
-    const size_t half = p->kernel_width / 2;
+    const size_t half = p->kernel_width / 2 * p->dilation_w;
     if (p->pad_left > half || right_overhang(p) > (ptrdiff_t)half)
         return "made for padding of at most half the kernel";
-    if (!kernel->nhwc && (p->pad_top > half || bottom_overhang(p) > (ptrdiff_t)half))
+    const size_t half_rows = p->kernel_height / 2 * p->dilation_h;
+    if (!kernel->nhwc && (p->pad_top > half_rows || bottom_overhang(p) > (ptrdiff_t)half_rows))
         return "made for padding of at most half the kernel";
     return NULL;
 }
@@ -74,7 +83,7 @@ static const char *taps_refusal(const problem *p, const conv2d_kernel *kernel)
         return NULL;
     if (kernel->kernel_width != p->kernel_width)
         return "made for another kernel width";
-    if (p->dilation_w != 1 && p->kernel_width > 1 && !conv2d_has_phases(p, kernel))
+    if (p->dilation_w != 1 && p->kernel_width > 1 && !conv2d_has_phases(p, kernel) && !d_dilates(p, kernel))
         return "made for dilation 1";
     return NULL;
 }

@@ -17,7 +17,8 @@ static void set_span(const conv2d_kernel *kernel, const problem *p, size_t colum
     const bool follow = p->out.row == (ptrdiff_t)p->out_width && wanted == p->out_width;
     span->stores_whole = wanted == vector || (follow && wanted >= vector / 2);
     for (size_t tap = 0; tap < p->kernel_width; tap++) {
-        const tap_range lanes = valid_taps(first + (ptrdiff_t)tap, p->stride_w, wanted, p->in_width);
+        const ptrdiff_t from = first + (ptrdiff_t)(tap * p->dilation_w);
+        const tap_range lanes = valid_taps(from, p->stride_w, wanted, p->in_width);
         span->mask[tap] = (uint32_t)d_bits((ptrdiff_t)lanes.begin, (ptrdiff_t)lanes.end);
         if (folded)
             span->mask[tap] |= span->mask[tap] << (p->stride_w == 1 ? wanted : kernel->lanes / 2);
@@ -31,10 +32,10 @@ static void set_words(const problem *p, d_span *span)
     const size_t middle = p->kernel_width / 2;
     for (size_t i = 0; i < CONV2D_MAX_DEPTHWISE_TAPS; i++)
         for (size_t lane = 0; lane < 8; lane++) {
-            const size_t from = p->stride_w == 1 ? i + lane : middle + i % 2 * 8 + lane;
+            const size_t from = p->stride_w == 1 ? i * p->dilation_w + lane : middle + i % 2 * 8 + lane;
             const size_t output = p->stride_w == 1 ? lane : (size_t)parted[lane];
             span->words[i][lane] = i < p->kernel_width && span->mask[i] >> output & 1 ? -1 : 0;
-            span->words[CONV2D_MAX_DEPTHWISE_TAPS + i][lane] = span->inside >> from & 1 ? -1 : 0;
+            span->words[CONV2D_MAX_DEPTHWISE_TAPS + i][lane] = from < 64 && span->inside >> from & 1 ? -1 : 0;
         }
 }
 

@@ -77,7 +77,8 @@ static inline bool d_has_rows(const conv2d_kernel *kernel, const problem *p, siz
 
 d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p)
 {
-    return d_spread_over(d_has_rows, kernel, p, CONV2D_MAX_TILE_CHANNELS, p->out_height);
+    return d_spread_over(d_has_rows, kernel, p, CONV2D_MAX_TILE_CHANNELS,
+                         divide_up(p->out_height, d_row_step(kernel, p)));
 }
 
 /* Of an NHWC kernel. */
