@@ -105,6 +105,7 @@ void emit_tile(writer *w, const spec *s)
         [FAMILY_F] = emit_f_tile,
         [FAMILY_D] = emit_d_tile,
         [FAMILY_D_UNEVEN] = emit_d_tile,
+        [FAMILY_D_LINE] = emit_d_tile,
         [FAMILY_D_SUM] = emit_d_tile,
         [FAMILY_D_ANY] = emit_d_any_tile,
         [FAMILY_D_NHWC] = emit_d_nhwc_tile,

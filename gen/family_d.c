@@ -8,7 +8,7 @@
 
 int d_input_rows(const spec *s)
 {
-    return (s->tile.channels - 1) * row_stride(s) + s->taps.kernel_width;
+    return (s->tile.channels - 1) * row_stride(s) + kernel_rows(s);
 }
 
 /* The first weights stay in registers, as many as these suffice for; the FMAs of the others broadcast their own. */
@@ -20,7 +20,7 @@ static bool holds_weight(const spec *s, int index)
 
 bool d_holds_all_weights(const spec *s)
 {
-    return holds_weight(s, s->taps.kernel_width * s->taps.kernel_width - 1);
+    return holds_weight(s, kernel_rows(s) * s->taps.kernel_width - 1);
 }
 
 static void emit_setup(writer *w, const spec *s)
@@ -28,10 +28,12 @@ static void emit_setup(writer *w, const spec *s)
     line(w, "const float *in = tile->in, *%s = tile->weights, *bias = tile->bias;",
          is_sum(s) ? "first_weights" : "weights");
     line(w, "float *out = tile->out;");
-    line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch;");
+    if (d_input_rows(s) > 1)
+        line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch;");
     if (s->tile.channels > 1 || s->border == FOLDED)
         line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
-    line(w, "const uint32_t rows = tile->rows;");
+    if (kernel_rows(s) > 1)
+        line(w, "const uint32_t rows = tile->rows;");
     if (d_loads_apart(s))
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (is_sum(s))
@@ -47,7 +49,7 @@ static void emit_weights(writer *w, const spec *s)
 {
     const isa_row *isa = vectors_of(s);
     const int taps = s->taps.kernel_width;
-    for (int tap = 0; tap < taps * taps && holds_weight(s, tap); tap++)
+    for (int tap = 0; tap < kernel_rows(s) * taps && holds_weight(s, tap); tap++)
         line(w, "const %s weight%d_%d = %s_set1_ps(weights[%d]);", isa->vector, tap / taps, tap % taps, isa->prefix,
              tap * 16);
 }
@@ -95,7 +97,7 @@ static void emit_fma(writer *w, const spec *s, int out_row, int kernel_row, int 
 static bool has_tap(const spec *s, int out_row, int row)
 {
     const int kernel_row = row - out_row * row_stride(s);
-    return kernel_row >= 0 && kernel_row < s->taps.kernel_width;
+    return kernel_row >= 0 && kernel_row < kernel_rows(s);
 }
 
 /* All FMAs on one input row, taps in order, output rows side by side. */
@@ -118,7 +120,7 @@ static void emit_row_fmas(writer *w, const spec *s, int row)
 /* Padding takes at most half a kernel, so only the first and last input rows may lie outside. */
 static void emit_rows(writer *w, const spec *s)
 {
-    const int count = d_input_rows(s), middle = centre(s);
+    const int count = d_input_rows(s), middle = kernel_rows(s) / 2;
     for (int row = 0; row < count; row++) {
         const bool guarded = row < middle || row >= count - middle;
         if (guarded)

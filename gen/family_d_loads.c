@@ -65,11 +65,8 @@ static void emit_masks(writer *w, const spec *s)
     }
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
         snprintf(bits, sizeof bits, "tile->mask[%d]", tap);
-        if (d_tap_masked(s, tap))
+        if (d_tap_masked(s, tap) || (s->taps.stride == 1 && s->border != FOLDED && load_masked(s, tap)))
             emit_mask(w, s, "mask", tap, bits, s->taps.stride == 1);
-        snprintf(bits, sizeof bits, "tile->inside >> %d%s", tap, d_loads_apart(s) ? " * tap_pitch" : "");
-        if (s->taps.stride == 1 && s->border != FOLDED && load_masked(s, tap))
-            emit_mask(w, s, "load", tap, bits, true);
     }
     const int halves = s->border == FOLDED ? 1 : 2;
     for (int half = 0; half < halves && s->taps.stride == 2 && border_has(s, SIDE_RIGHT); half++) {
@@ -139,7 +136,7 @@ static void emit_load(writer *w, const spec *s, int row, int tap)
     if (!load_masked(s, tap))
         line(w, "%s in%d_%d = %s_loadu_ps(row + %d%s);", isa->vector, row, tap, isa->prefix, tap, apart);
     else if (isa->mask_registers)
-        line(w, "%s in%d_%d = %s_maskz_loadu_ps(load%d, row + %d%s);", isa->vector, row, tap, isa->prefix, tap, tap,
+        line(w, "%s in%d_%d = %s_maskz_loadu_ps(mask%d, row + %d%s);", isa->vector, row, tap, isa->prefix, tap, tap,
              apart);
     else
         line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d%s, %s);", isa->vector, row, tap, tap, apart,

@@ -95,9 +95,9 @@ bool spec_holds_masks(const spec *s)
  * times as fast, 7x7 1.1).  Stride 2 has fewer loads, and shuffles that need the registers (5x5 0.85-1.04). */
 static int held_weights(const spec *s, const budget *b)
 {
-    const int taps = s->taps.kernel_width, all = taps * taps;
+    const int taps = s->taps.kernel_width, all = kernel_rows(s) * taps;
     if (!s->isa->mask_registers)
-        return taps == 3 && s->taps.stride == 1 && s->border == INTERIOR ? all : 1;
+        return all <= 9 && s->taps.stride == 1 && s->border == INTERIOR ? all : 1;
     if (taps != 3 && s->taps.stride != 1)
         return 0;
     const int left = s->isa->registers - 5 - b->accumulators - b->inputs - b->others;
@@ -253,12 +253,13 @@ void spec_name(const spec *s, char *name, size_t size)
     char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
+    const char *rows = s->family == FAMILY_D_LINE ? "kh1_" : "";
     if (s->family == FAMILY_D_UNEVEN)
         snprintf(stride, sizeof stride, "%dx%d", row_stride(s), s->taps.stride);
     else if (s->taps.stride)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);
     const bool any = s->family == FAMILY_F || (s->family == FAMILY_K && !s->taps.stride);
     const char *layout = families[s->family].nhwc ? "nhwc" : any ? "any" : "nchw";
-    snprintf(name, size, "conv2d_f32_%s_kw%s_s%s__%s_%c%dx%d%s", layout, width, stride, s->isa->name,
+    snprintf(name, size, "conv2d_f32_%s_%skw%s_s%s__%s_%c%dx%d%s", layout, rows, width, stride, s->isa->name,
              families[s->family].letter, s->tile.channels, s->tile.columns, borders[s->border]);
 }

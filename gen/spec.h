@@ -21,14 +21,15 @@ typedef struct isa_row {
     bool embedded_broadcast; /* an FMA can broadcast its memory operand */
 } isa_row;
 
-/* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.  SUM:
- * of several input channels. */
+/* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.
+ * LINE: of one kernel row.  SUM: of several input channels. */
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
     FAMILY_F,
     FAMILY_D,
     FAMILY_D_UNEVEN,
+    FAMILY_D_LINE,
     FAMILY_D_SUM,
     FAMILY_D_ANY,
     FAMILY_D_NHWC,
@@ -88,16 +89,22 @@ static inline int row_stride(const spec *s)
     return s->family == FAMILY_D_UNEVEN ? 3 - s->taps.stride : s->taps.stride;
 }
 
-/* D, NCHW, 3 taps, stride 1: neighbouring taps may be any distance apart. */
+/* D, NCHW, unrolled: the kernel's rows. */
+static inline int kernel_rows(const spec *s)
+{
+    return s->family == FAMILY_D_LINE ? 1 : s->taps.kernel_width;
+}
+
+/* D, NCHW, unrolled, stride 1: neighbouring taps may be any distance apart.  Three need no more address registers. */
 static inline bool spec_dilates(const spec *s)
 {
-    return s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1;
+    return s->family == FAMILY_D_LINE || (s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1);
 }
 
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {
-    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_SUM;
+    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_LINE || f == FAMILY_D_SUM;
 }
 
 /* Registers and instructions of a spec's innermost tap. */

@@ -69,6 +69,11 @@ static const tile_row d_avx2[] = {{7, 1, false}, {4, 1, true}, {2, 1, false}, {1
 static const tap_row d_uneven_avx512_taps[] = {{3, 1}, {3, 2}, {5, 1}};
 static const tap_row d_uneven_avx2_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_uneven_avx512[] = {{6, 1, true}, {4, 1, false}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
+/* Of one row: signals, and kernels that are cut into rows and columns.  AVX2's lanes along channels are as fast with
+ * more taps (Zen 5, 256x1x128 1x5 1.19). */
+static const tap_row d_line_taps[] = {{3, 1}, {5, 1}, {7, 1}};
+static const tap_row d_line_avx2_taps[] = {{3, 1}};
+static const tile_row d_line[] = {{4, 1, true}, {1, 1, false}};
 static const tile_row d_sum_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
 /* Few channels on either side: few output channels have W load for every FMA or two, and many store to many planes. */
 static const tap_row d_sum_taps[] = {{3, 1}, {5, 1}};
@@ -89,6 +94,7 @@ const family_row families[] = {
     [FAMILY_F] = {"f", "CONV2D_FAMILY_F", "(vectors of channels x columns)", 'f', false, false},
     [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_UNEVEN] = {"d_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
+    [FAMILY_D_LINE] = {"d_line", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_SUM] = {"d_sum", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 's', false, true},
     [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_NHWC] = {"d_nhwc", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true, false},
@@ -109,6 +115,8 @@ const tile_set tile_sets[] = {
     {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
     {FAMILY_D_UNEVEN, &isa_avx2, ROWS(d_uneven_avx2_taps), ROWS(d_rows_avx2)},
     {FAMILY_D_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_uneven_avx512)},
+    {FAMILY_D_LINE, &isa_avx2, ROWS(d_line_avx2_taps), ROWS(d_line)},
+    {FAMILY_D_LINE, &isa_avx512, ROWS(d_line_taps), ROWS(d_line)},
     {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_rows_avx2)},
     {FAMILY_D_SUM, &isa_avx512, ROWS(d_sum_taps), ROWS(d_sum_avx512)},
     {FAMILY_D_ANY, &isa_avx2, ROWS(d_any_taps), ROWS(d_any)},

@@ -172,6 +172,7 @@ typedef struct conv2d_kernel {
     uint8_t kernel_width;  /* unrolled taps; 0: a loop over any number */
     uint8_t stride_w;      /* 0: any */
     uint8_t stride_h;      /* D, NCHW, unrolled: of tiles of several rows; single ones take any */
+    uint8_t kernel_height; /* D, NCHW, unrolled */
     bool dilates;          /* D, NCHW, unrolled: taps may be any distance apart */
     uint8_t tile_channels; /* the main tile, in the units of its tile row */
     uint8_t tile_columns;

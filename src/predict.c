@@ -103,8 +103,8 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Blocks of a 1x1; those of 3x4 in larger kernels pay for what they cost. */
     const size_t blocks = conv2d_is_pointwise(p) ? conv2d_choose_blocking(p, kernel).channel_blocks : 1;
     const size_t block = divide_up(p->in_channels, blocks);
-    const double per_tap = full * k_row_cycles(p, kernel, most, block) +
-                           (rest ? k_row_cycles(p, kernel, rest, block) : 0);
+    const double per_tap =
+        full * k_row_cycles(p, kernel, most, block) + (rest ? k_row_cycles(p, kernel, rest, block) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;

@@ -17,12 +17,9 @@ static ptrdiff_t bottom_overhang(const problem *p)
     return (ptrdiff_t)last - (ptrdiff_t)p->pad_top - ((ptrdiff_t)p->in_height - 1);
 }
 
-/* Whether an NCHW kernel takes a dilated problem: what a vector's taps reach must fit the bits of a mask. */
 static bool d_dilates(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { MASK_BITS = 64 };
-    return kernel->dilates && p->stride_h == 1 && p->dilation_w <= MASK_BITS &&
-           kernel->lanes + (kernel->kernel_width - 1) * p->dilation_w <= MASK_BITS;
+    return kernel->dilates && p->stride_h == 1;
 }
 
 static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kernel)
@@ -45,8 +42,8 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
         return NULL;
     if (p->dilation_h != 1 && !d_dilates(p, kernel))
         return "made for dilation 1";
-    if (!kernel->nhwc && p->kernel_height != p->kernel_width)
-        return "made for square kernels";
+    if (!kernel->nhwc && p->kernel_height != kernel->kernel_height)
+        return "made for another kernel height";
     const size_t half = p->kernel_width / 2 * p->dilation_w;
     if (p->pad_left > half || right_overhang(p) > (ptrdiff_t)half)
         return "made for padding of at most half the kernel";

@@ -40,9 +40,12 @@ static bool shared_make(shared *s, const conv2d_kernel_info *kernel)
     const bool depthwise = kernel->family[0] == 'd', nhwc = strstr(kernel->name, "_nhwc_") != NULL;
     *s = (shared){.desc = simple_desc(depthwise ? 33 : 6, 24, 60, depthwise ? 33 : 40, width, width)};
     conv2d_desc *const d = &s->desc;
+    if (depthwise && !nhwc && kernel->kernel_width)
+        d->kernel_height = unrolled_rows(kernel);
     d->stride_h = row_stride(kernel);
     d->stride_w = kernel->stride_w ? kernel->stride_w : 2;
-    d->pad_top = d->pad_left = width > 1;
+    d->pad_left = width > 1;
+    d->pad_top = d->kernel_height > 1;
     d->out_channels = sums_channels(kernel) ? 3 : d->out_channels;
     d->groups = depthwise && !sums_channels(kernel) ? d->in_channels : 1;
     d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;

@@ -307,6 +307,18 @@ bool sums_channels(const conv2d_kernel_info *kernel)
     return kernel->family[0] == 'd' && strrchr(kernel->name, '_')[1] == 's';
 }
 
+size_t unrolled_rows(const conv2d_kernel_info *kernel)
+{
+    return strstr(kernel->name, "_kh1_") ? 1 : kernel->kernel_width;
+}
+
+bool takes_dilation(const conv2d_kernel_info *kernel)
+{
+    const bool rows = kernel->family[0] == 'd' && kernel->kernel_width && !strstr(kernel->name, "_nhwc_");
+    return rows && kernel->stride_w == 1 && row_stride(kernel) == 1 && !sums_channels(kernel) &&
+           (kernel->kernel_width == 3 || unrolled_rows(kernel) == 1);
+}
+
 size_t row_stride(const conv2d_kernel_info *kernel)
 {
     const size_t columns = kernel->stride_w ? kernel->stride_w : 2;

@@ -56,6 +56,10 @@ void check_case(const conv_case *test);
 conv2d_options options_for(conv2d_isa isa);
 /* Whether it is one of family D's kernels for several input channels and one group. */
 bool sums_channels(const conv2d_kernel_info *kernel);
+/* Of one of family D's kernels with unrolled taps for NCHW: the height of the kernels that it is made for; whether it
+ * takes a dilation. */
+size_t unrolled_rows(const conv2d_kernel_info *kernel);
+bool takes_dilation(const conv2d_kernel_info *kernel);
 /* The vertical stride that its tiles of several output rows are made for; of those for any, 2. */
 size_t row_stride(const conv2d_kernel_info *kernel);
 

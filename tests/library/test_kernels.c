@@ -68,10 +68,11 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
     d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
     if (info->kernel_width) {
         if (!nhwc || d->kernel_height == 2)
-            d->kernel_height = d->kernel_width;
+            d->kernel_height = nhwc ? d->kernel_width : unrolled_rows(info);
         if (channels % 4)
             d->stride_h = row_stride(info);
-        d->dilation_h = 1;
+        d->dilation_h = takes_dilation(info) ? d->dilation_h : 1;
+        d->pad_top = d->kernel_height > 1 ? d->pad_top : 0;
     }
 }
 
@@ -142,7 +143,9 @@ static size_t pick_stride(subject *s)
 
 static size_t pick_dilation(subject *s)
 {
-    return s->info.kernel_width ? 1 : random_between(&s->state, 1, 3);
+    return takes_dilation(&s->info) ? 1 + 2 * random_below(&s->state, 12)
+           : s->info.kernel_width   ? 1
+                                    : random_between(&s->state, 1, 3);
 }
 
 static guard_side pick_side(subject *s)

@@ -19,7 +19,7 @@ ParameterizedTest(conv2d_isa *isa, pointwise, rows_end_exactly)
     for (size_t i = 0; i < 96; i++) {
         const size_t width =
             i % 24 < 20 ? 4 + 3 * (i % 24) : (size_t)64 << i % 4; /* 256: channels share sets of the L1 */
-        const size_t in_channels = i % 5 == 0 ? 40 : 131, out_channels = i % 3 == 0 ? 37 : 103;
+        const size_t in_channels = i % 5 == 0 ? 40 : 131, out_channels = i % 3 == 0 ? 37 : i % 3 == 1 ? 103 : 519;
         conv_case c = {.desc = simple_desc(in_channels, i % 2 + 1, width, out_channels, 1, 1),
                        .options = options_for(*isa)};
         c.desc.batch = i / 8 % 2 + 1;

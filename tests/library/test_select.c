@@ -56,11 +56,15 @@ static const choice choices[] = {
     {"128x33x33 3x3 p6 d6 g128 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
     {"160x14x14 5x5 p4 d2 g160 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"96x56x56 3x3 s3 p1 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
-    /* What NCHW has no unrolled tiles for runs along channels, transposed; but not a few taps. */
-    {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
+    /* What NCHW has no unrolled tiles for runs along channels, transposed. */
+    {"96x56x56 5x5 p4 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
     {"128x56x56 31x31 p15 g128", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
     {"96x56x56 4x4 s4 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kwany_sany__avx512_d1x14"},
-    {"96x56x56 1x3 p0,0,1,1 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_d1x4"},
+    /* Taps, and rows, at a distance; a single row. */
+    {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
+    {"128x33x33 3x3 p6 d6 g128", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_d4x1"},
+    {"512x1x400 1x3 p0x128 d128 g512", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw3_s1__avx512_d4x1"},
+    {"96x56x56 1x3 p0,0,1,1 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw3_s1__avx512_d4x1"},
     /* With 8 lanes the masks at the ends of rows cost more than transposing does. */
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},

@@ -96,21 +96,24 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     const bool depthwise = info->family[0] == 'd', nhwc = strstr(info->name, "_nhwc_") != NULL;
     const bool pointwise = info->family[0] == 'w' && width == 1 && number / 4 % 2; /* whatever the padding */
     /* 15: 8, 4, 2 and 1 (gen/family_w_along.c) */
-    conv2d_desc d = simple_desc(pointwise ? 15 : 2, 0, 0, channels, depthwise ? width : pointwise ? 1 : 2, width);
+    const size_t height = !depthwise ? pointwise ? 1 : 2 : nhwc || !info->kernel_width ? width : unrolled_rows(info);
+    const size_t dilation = takes_dilation(info) && number % 3 == 2 ? 2 : 1;
+    conv2d_desc d = simple_desc(pointwise ? 15 : 2, 0, 0, channels, height, width);
+    d.dilation_h = d.dilation_w = dilation;
     d.stride_h = row_stride(info);
     d.stride_w = stride;
-    const size_t pad = depthwise ? width / 2 : 1; /* D folds rows only where it is half a kernel */
+    const size_t pad = depthwise ? width / 2 * dilation : 1; /* D folds rows only where it is half a kernel */
     d.pad_left = (pads & 1) * pad;
     d.pad_right = (pads >> 1) * pad;
     if (depthwise) {
         const bool sums = sums_channels(info);
         d.groups = sums ? 1 : channels;
         d.in_channels = d.out_channels = sums || strstr(info->name, "_g") ? 2 * channels : channels;
-        d.pad_top = d.pad_left;
-        d.pad_bottom = d.pad_right;
+        d.pad_top = height > 1 ? d.pad_left : 0;
+        d.pad_bottom = height > 1 ? d.pad_right : 0;
     }
-    d.in_height = input_for(rows, d.kernel_height, d.stride_h, 1, d.pad_top + d.pad_bottom);
-    d.in_width = input_for(columns, width, stride, 1, d.pad_left + d.pad_right);
+    d.in_height = input_for(rows, d.kernel_height, d.stride_h, dilation, d.pad_top + d.pad_bottom);
+    d.in_width = input_for(columns, width, stride, dilation, d.pad_left + d.pad_right);
     if (info->family[0] == 'f') {
         d.in_channels = 5;
         d.in_height = d.in_width = d.kernel_height = 1;
