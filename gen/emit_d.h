@@ -35,12 +35,6 @@ static inline const char *mask_type(const isa_row *isa)
     return isa->lanes == 16 ? "__mmask16" : "__mmask8";
 }
 
-/* Rows that one vector covers come from the L2 in time; prefetching them costs up to 5 points (7x7 maps). */
-static inline bool prefetches(const spec *s)
-{
-    return s->border != BOTH && s->border != FOLDED;
-}
-
 /* The middle of the unrolled taps; no output lacks it. */
 static inline int centre(const spec *s)
 {
@@ -68,6 +62,12 @@ static inline bool d_loads_apart(const spec *s)
 static inline bool is_sum(const spec *s)
 {
     return s->family == FAMILY_D_SUM;
+}
+
+/* Rows that one vector covers come from the L2 in time for AVX2's tiles; AVX-512's are too fast (src/run_d.c). */
+static inline bool prefetches(const spec *s)
+{
+    return s->border != BOTH || (s->isa->mask_registers && !is_sum(s));
 }
 
 /* Whether some wanted outputs lack a tap of an NCHW tile, so that its FMAs are masked. */

@@ -71,6 +71,8 @@ void emit_d_folded_setup(writer *w, const spec *s)
 static void emit_line(writer *w, const spec *s, int row)
 {
     char load[64];
+    if (s->taps.stride == 2 || row % 2 == 0) /* two rows fit a cache line */
+        line(w, "__builtin_prefetch(row + prefetch_in + %d, 0, 3);", centre(s));
     const bool masked = s->taps.stride == 1 && is_guarded(s, row);
     snprintf(load, sizeof load, masked ? "has%d" : "load0", row);
     if (s->taps.stride == 2 && (row < centre(s) || row >= d_input_rows(s) - centre(s))) {
