@@ -128,18 +128,34 @@ void emit_d_order(writer *w, const spec *s)
         line(w, "const uint64_t inside = tile->inside;");
 }
 
+/* Where a tap of a row is.  At a distance, three of AVX-512's are a register and a scaled one; gcc 12 would keep each
+ * distance of more, and of AVX2's with -O3, in a register, and spill. */
+static void emit_place(writer *w, const spec *s, int tap, char *place, size_t size)
+{
+    if (!d_loads_apart(s) || (s->isa->mask_registers && s->taps.kernel_width == 3)) {
+        snprintf(place, size, "row + %d%s", tap, d_loads_apart(s) ? " * tap_pitch" : "");
+        return;
+    }
+    snprintf(place, size, "column");
+    if (tap == 0) {
+        line(w, "const float *column = row;");
+        return;
+    }
+    line(w, "column += tap_pitch;");
+    line(w, "OPAQUE(column);");
+}
+
 static void emit_load(writer *w, const spec *s, int row, int tap)
 {
     const isa_row *isa = vectors_of(s);
-    const char *const apart = d_loads_apart(s) ? " * tap_pitch" : "";
-    char mask[WORD_SIZE];
+    char mask[WORD_SIZE], place[32];
+    emit_place(w, s, tap, place, sizeof place);
     if (!load_masked(s, tap))
-        line(w, "%s in%d_%d = %s_loadu_ps(row + %d%s);", isa->vector, row, tap, isa->prefix, tap, apart);
+        line(w, "%s in%d_%d = %s_loadu_ps(%s);", isa->vector, row, tap, isa->prefix, place);
     else if (isa->mask_registers)
-        line(w, "%s in%d_%d = %s_maskz_loadu_ps(mask%d, row + %d%s);", isa->vector, row, tap, isa->prefix, tap, tap,
-             apart);
+        line(w, "%s in%d_%d = %s_maskz_loadu_ps(mask%d, %s);", isa->vector, row, tap, isa->prefix, tap, place);
     else
-        line(w, "%s in%d_%d = _mm256_maskload_ps(row + %d%s, %s);", isa->vector, row, tap, tap, apart,
+        line(w, "%s in%d_%d = _mm256_maskload_ps(%s, %s);", isa->vector, row, tap, place,
              d_word(s, LOAD_WORDS + tap, mask));
     line(w, "PIN(in%d_%d);", row, tap);
 }
