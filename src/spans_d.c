@@ -65,6 +65,9 @@ size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *
         span->count = 1;
         span->variant = d_variant(kernel, p, span->begin);
         if (span->variant == CONV2D_INTERIOR) { /* they need no masks */
+            span->store_mask = 0;
+            span->inside = 0;
+            span->stores_whole = true;
             if (span->begin == column)
                 span->count = count_inside(kernel, p, column);
         } else {
