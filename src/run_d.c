@@ -36,11 +36,13 @@ typedef struct d_chunk {
 static d_rows rows_of(const conv2d_kernel *kernel, const problem *p)
 {
     const size_t step = d_row_step(kernel, p), longer = p->out_height % step;
-    problem shorter = *p;
-    shorter.out_height -= longer;
     d_rows rows = {.step = step, .longer = longer};
-    rows.spread[0] = conv2d_spread_rows(kernel, p);
-    rows.spread[1] = longer ? conv2d_spread_rows(kernel, &shorter) : rows.spread[0];
+    rows.spread[0] = rows.spread[1] = conv2d_spread_rows(kernel, p);
+    if (longer) {
+        problem shorter = *p;
+        shorter.out_height -= longer;
+        rows.spread[1] = conv2d_spread_rows(kernel, &shorter);
+    }
     rows.pieces = longer * rows.spread[0].pieces + (step - longer) * rows.spread[1].pieces;
     return rows;
 }
