@@ -95,7 +95,7 @@ static inline int kernel_rows(const spec *s)
     return s->family == FAMILY_D_LINE ? 1 : s->taps.kernel_width;
 }
 
-/* D, NCHW, unrolled, stride 1: neighbouring taps may be any distance apart.  Three need no more address registers. */
+/* D, NCHW, unrolled, stride 1: whether neighbouring taps may be any distance apart. */
 static inline bool spec_dilates(const spec *s)
 {
     return s->family == FAMILY_D_LINE || (s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1);

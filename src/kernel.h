@@ -37,10 +37,10 @@ typedef struct conv2d_tile {
      * point outside the tensor where the edge variant skips those taps. */
     const float *in;
     ptrdiff_t in_channel_pitch;
-    ptrdiff_t in_row_pitch;      /* between kernel rows: dilation included */
-    ptrdiff_t phase_pitch;       /* W, stride 2: from the even to the odd columns of a deinterleaved row */
-    ptrdiff_t pixel_pitch;       /* K, any stride: between neighbouring outputs' inputs */
-    ptrdiff_t tap_pitch;         /* K, looped taps: between kernel columns */
+    ptrdiff_t in_row_pitch; /* between kernel rows: dilation included */
+    ptrdiff_t phase_pitch;  /* W, stride 2: from the even to the odd columns of a deinterleaved row */
+    ptrdiff_t pixel_pitch;  /* K, any stride: between neighbouring outputs' inputs */
+    ptrdiff_t tap_pitch;    /* between kernel columns: K and D, looped taps; D, NCHW, those that take any dilation */
     const ptrdiff_t *tap_offset; /* W, looped taps: where kernel column s lies, relative to the row */
 
     const float *weights; /* [in_channel][kh][kw][16], at the first valid kernel row and the tile's first channel */
@@ -93,7 +93,7 @@ typedef struct conv2d_tile {
     uint32_t load_mask;
     ptrdiff_t weights_channel;
     bool backwards;  /* NHWC: from the last vector of channels to the first */
-    uint64_t inside; /* NCHW, bit i: column i from `in` lies inside; looped taps: output i is wanted */
+    uint64_t inside; /* NCHW, stride 2, bit i: column i from `in` lies inside; looped taps: output i is wanted */
     ptrdiff_t out_row_pitch;
     /* NCHW: vectors of the tile but the last may be stored whole, because store_mask is all lanes, or because what the
      * next one stores begins where one ends, and is at least half a vector. */
@@ -103,7 +103,7 @@ typedef struct conv2d_tile {
     const int32_t (*words)[8];
 
     ptrdiff_t in_plane_pitch;  /* NCHW, several input channels: between them */
-    ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row will need */
+    ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row, or channel, will need */
     const float *prefetch_out; /* W, K: the outputs that will be written next; W's low tiles of a 1x1: or NULL */
     ptrdiff_t prefetch_pitch;  /* K, between them */
     const float *ahead;        /* K: what the next tiles will need, a line with each channel */

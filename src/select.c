@@ -17,6 +17,7 @@ static ptrdiff_t bottom_overhang(const problem *p)
     return (ptrdiff_t)last - (ptrdiff_t)p->pad_top - ((ptrdiff_t)p->in_height - 1);
 }
 
+/* Strided rows a dilation apart would have no input rows in common. */
 static bool d_dilates(const problem *p, const conv2d_kernel *kernel)
 {
     return kernel->dilates && p->stride_h == 1;
