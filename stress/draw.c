@@ -185,13 +185,15 @@ static void make_depthwise(choices *c, const conv2d_kernel_info *kernel, conv2d_
     make_groups(c, kernel, d);
     if (!kernel->kernel_width)
         return;
-    if (strstr(kernel->name, "_nhwc_") == NULL)
+    const bool nhwc = strstr(kernel->name, "_nhwc_") != NULL;
+    if (!nhwc)
         d->kernel_height = unrolled_rows(kernel);
     const bool dilated = takes_dilation(kernel) && choose_below(c, 2);
     d->dilation_h = dilated ? any_size(c, 9) : 1;
     d->dilation_w = dilated ? any_size(c, 30) : 1;
     d->stride_h = dilated ? 1 : d->stride_h;
-    const size_t rows = d->kernel_height / 2 * d->dilation_h, columns = d->kernel_width / 2 * d->dilation_w;
+    const size_t rows = (nhwc ? d->kernel_width : d->kernel_height) / 2 * d->dilation_h;
+    const size_t columns = d->kernel_width / 2 * d->dilation_w;
     d->pad_top = choose_between(c, 0, rows);
     d->pad_bottom = choose_between(c, 0, rows);
     d->pad_left = choose_between(c, 0, columns);

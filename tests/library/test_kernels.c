@@ -72,7 +72,8 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
         if (channels % 4)
             d->stride_h = row_stride(info);
         d->dilation_h = takes_dilation(info) ? d->dilation_h : 1;
-        d->pad_top = d->kernel_height > 1 ? d->pad_top : 0;
+        if (!nhwc && d->kernel_height == 1) /* their rows are all inside */
+            d->pad_top = 0;
     }
 }
 
