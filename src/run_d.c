@@ -8,15 +8,6 @@
  */
 #include "run_d.h"
 
-/*
- * The tiles of rows.  With a dilation those `step` apart are neighbours to a tile, for they share input rows: the rows
- * from 0 on, then those from 1 on, ...; the first of these `longer` times one row more.
- */
-typedef struct d_rows {
-    size_t step, longer, pieces;
-    d_spread spread[2]; /* of the longer ones (all if longer is 0), of the others */
-} d_rows;
-
 typedef struct d_run {
     const problem *p;
     const conv2d_args *args;
@@ -32,33 +23,6 @@ typedef struct d_run {
 typedef struct d_chunk {
     size_t image, group, oc, count;
 } d_chunk;
-
-static d_rows rows_of(const conv2d_kernel *kernel, const problem *p)
-{
-    const size_t step = d_row_step(kernel, p), longer = p->out_height % step;
-    d_rows rows = {.step = step, .longer = longer};
-    rows.spread[0] = rows.spread[1] = conv2d_spread_rows(kernel, p);
-    if (longer) {
-        problem shorter = *p;
-        shorter.out_height -= longer;
-        rows.spread[1] = conv2d_spread_rows(kernel, &shorter);
-    }
-    rows.pieces = longer * rows.spread[0].pieces + (step - longer) * rows.spread[1].pieces;
-    return rows;
-}
-
-static d_piece rows_at(const d_rows *rows, size_t index)
-{
-    if (rows->step == 1)
-        return d_piece_at(&rows->spread[0], index);
-    const size_t in_longer = rows->longer * rows->spread[0].pieces;
-    const bool is_longer = index < in_longer;
-    const d_spread *spread = &rows->spread[!is_longer];
-    const size_t place = is_longer ? index : index - in_longer;
-    const size_t first = place / spread->pieces + (is_longer ? 0 : rows->longer);
-    const d_piece piece = d_piece_at(spread, place % spread->pieces);
-    return (d_piece){first + piece.begin * rows->step, piece.count};
-}
 
 /* Bit i: input row top + i, or with a dilation that many times as far, lies inside. */
 static uint32_t rows_inside(const problem *p, ptrdiff_t top)
@@ -158,7 +122,7 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
     run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc);
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     for (size_t tile = begin; tile < end; tile++) {
-        const d_piece rows = rows_at(&run->rows, tile);
+        const d_piece rows = d_rows_at(&run->rows, tile);
         if (run->span_count)
             run_spans(run, at, rows.begin, rows.count, out);
         else
@@ -260,11 +224,11 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .args = args,
         .kernel = plan->kernel,
         .lanes = plan->kernel->lanes,
-        .rows = rows_of(plan->kernel, p),
         .spans = spans,
         .most_vectors = most_vectors(plan->kernel, p),
         .tile = common_tile(p),
     };
+    conv2d_d_rows(plan->kernel, p, &run.rows);
     run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
     run.tile.in_channels = p->in_channels;
     run.tile.in_plane_pitch = p->in.channel;

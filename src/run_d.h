@@ -73,6 +73,24 @@ static inline d_piece d_piece_at(const d_spread *s, size_t index)
     return (d_piece){s->full * s->largest + s->begin[index - s->full], s->count[index - s->full]};
 }
 
+/*
+ * The output rows of an NCHW kernel.  With a dilation those `step` apart are neighbours to a tile, for they share input
+ * rows: the rows from 0 on, then those from 1 on, ...; the first of these `longer` times one row more.
+ */
+typedef struct d_rows {
+    size_t step, longer, pieces;
+    d_spread spread[2]; /* [1]: of the longer ones, all 0 if there are none */
+} d_rows;
+
+/* spread_d.c: all tiles of rows, into *rows, which is all 0; where one of them begins, with a step. */
+void conv2d_d_rows(const conv2d_kernel *kernel, const problem *p, d_rows *rows);
+d_piece conv2d_d_rows_apart(const d_rows *rows, size_t index);
+
+static inline d_piece d_rows_at(const d_rows *rows, size_t index)
+{
+    return rows->step == 1 ? d_piece_at(&rows->spread[0], index) : conv2d_d_rows_apart(rows, index);
+}
+
 /* Bits [begin, end) of 64. */
 static inline uint64_t d_bits(ptrdiff_t begin, ptrdiff_t end)
 {

@@ -2,9 +2,10 @@
 /* Which vectors of columns family D cuts an NCHW output row into, and the lanes and taps that each has. */
 #include "run_d.h"
 
-/* One vector of output columns from `column` on, at a border. */
-static void set_span(const conv2d_kernel *kernel, const problem *p, size_t column, d_span *span)
+/* The lanes of a vector at a border. */
+static void set_lanes(const conv2d_kernel *kernel, const problem *p, d_span *span)
 {
+    const size_t column = span->begin;
     const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
     const bool folded = d_folds(kernel, p);
     const size_t wanted = min_size(p->out_width - column, kernel->lanes), rows = folded ? 2 : 1;
@@ -71,7 +72,7 @@ size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *
             if (span->begin == column)
                 span->count = count_inside(kernel, p, column);
         } else {
-            set_span(kernel, p, span->begin, span);
+            set_lanes(kernel, p, span);
             if (lanes == 8)
                 set_words(p, span);
         }

@@ -81,6 +81,32 @@ d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p)
                          divide_up(p->out_height, d_row_step(kernel, p)));
 }
 
+void conv2d_d_rows(const conv2d_kernel *kernel, const problem *p, d_rows *rows)
+{
+    const size_t step = d_row_step(kernel, p), longer = p->out_height % step;
+    rows->step = step;
+    rows->longer = longer;
+    rows->spread[0] = conv2d_spread_rows(kernel, p);
+    if (longer) {
+        problem shorter = *p;
+        shorter.out_height -= longer;
+        rows->spread[1] = rows->spread[0];
+        rows->spread[0] = conv2d_spread_rows(kernel, &shorter);
+    }
+    rows->pieces = (step - longer) * rows->spread[0].pieces + longer * rows->spread[1].pieces;
+}
+
+d_piece conv2d_d_rows_apart(const d_rows *rows, size_t index)
+{
+    const size_t in_longer = rows->longer * rows->spread[1].pieces;
+    const bool is_longer = index < in_longer;
+    const d_spread *spread = &rows->spread[is_longer];
+    const size_t place = is_longer ? index : index - in_longer;
+    const size_t first = place / spread->pieces + (is_longer ? 0 : rows->longer);
+    const d_piece piece = d_piece_at(spread, place % spread->pieces);
+    return (d_piece){first + piece.begin * rows->step, piece.count};
+}
+
 /* Of an NHWC kernel. */
 static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t n)
 {

@@ -175,7 +175,7 @@ MUTANTS = [
      ' && d_row_step(kernel, p) == 1;', ';', 'kernels random variants'),
     ('the taps of a dilated row are taken for neighbours (D)', 'src/spans_d.c',
      'first + (ptrdiff_t)(tap * p->dilation_w)', 'first + (ptrdiff_t)tap', 'variants random kernels'),
-    ('the rows between dilated ones begin too early (D)', 'src/run_d.c',
+    ('the rows between dilated ones begin too early (D)', 'src/spread_d.c',
      '(is_longer ? 0 : rows->longer)', '0', 'random kernels'),
     ('an inner vector too many (D)', 'src/spans_d.c',
      '/ p->stride_w + 1, p->out_width)', '/ p->stride_w + 2, p->out_width)', 'bounds variants random'),
