@@ -22,18 +22,20 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
  * D, NHWC, in place: what tiles read and write at one place should stay in half the L1, for the next place reads much
  * of it again (Zen 5, AVX-512: 384x14x14 3x3 1.4, 960x7x7 1.25, 480x6x80 5x5 1.2 times as fast).  Groups, 7x7 and
  * looped taps have too many products for each input to gain by it, AVX2's 3x3 with stride 1 too short tiles; fewer
- * channels than MANY do not pay for a call.
+ * channels than MANY do not pay for a call.  What lies beyond half the last cache is read once, a whole pixel at a time:
+ * parts of pixels are too many pages (Zen 5, without chunks: 3072x64x64 3x3 s2 5.3, 1024x48x48 3x3 1.5 times as fast).
  */
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4 };
+    enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_L2S = 16 };
     const size_t channels = p->groups * p->out_channels, rows = kernel->tile_channels, columns = kernel->tile_columns;
     const size_t l1 = conv2d_cpu()->l1_bytes / sizeof(float), written = rows * columns;
     const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * ((columns - 1) * p->stride_w + p->kernel_width);
-    const bool fits = channels * (p->in_height * p->in_width + p->out_height * p->out_width) <= l1;
+    const size_t floats = channels * (p->in_height * p->in_width + p->out_height * p->out_width);
+    const bool far = floats > FAR_L2S * conv2d_cpu()->l2_bytes / sizeof(float);
     const bool gains = !kernel->grouped && kernel->kernel_width && kernel->kernel_width <= WIDEST_KERNEL &&
                        (kernel->lanes == CONV2D_OC_BLOCK || read >= INPUTS * written);
-    if (fits || !gains)
+    if (floats <= l1 || far || !gains)
         return channels;
     const size_t chunks = max_size(channels / max_size(l1 / 2 / (read + written), MANY), 1);
     return divide_up(divide_up(channels, chunks), CONV2D_OC_BLOCK) * CONV2D_OC_BLOCK;
@@ -135,7 +137,7 @@ size_t conv2d_plane_floats(const problem *p, size_t out_rows)
 bool conv2d_wants_planes(const problem *p, const conv2d_kernel *kernel)
 {
     return kernel->family == CONV2D_FAMILY_D && kernel->grouped && !kernel->nhwc && p->in.column != 1 &&
-           p->in.channel == 1 && p->out_channels == 1;
+           p->in.channel == 1 && p->out_channels == 1 && p->groups == 1;
 }
 
 bool conv2d_planes_fit(const problem *p, const conv2d_kernel *kernel)

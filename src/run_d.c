@@ -24,6 +24,11 @@ typedef struct d_chunk {
     size_t image, group, oc, count;
 } d_chunk;
 
+static ptrdiff_t group_offset(const problem *p, const d_chunk *at)
+{
+    return (ptrdiff_t)(at->group * p->in_channels) * p->in.channel;
+}
+
 /* Bit i: input row top + i, or with a dilation that many times as far, lies inside. */
 static uint32_t rows_inside(const problem *p, ptrdiff_t top)
 {
@@ -50,8 +55,8 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
 {
     const problem *p = run->p;
     const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
-    const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + (ptrdiff_t)at->group * p->in.channel +
-                      top * p->in.row - (ptrdiff_t)p->pad_left;
+    const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) + top * p->in.row -
+                      (ptrdiff_t)p->pad_left;
     out += (ptrdiff_t)row * p->out.row;
     run->tile.rows = rows_inside(p, top);
     for (size_t i = 0; i < run->span_count; i++) {
@@ -229,7 +234,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .tile = common_tile(p),
     };
     conv2d_d_rows(plan->kernel, p, &run.rows);
-    run.tile.in_channel_pitch = p->out_channels == 1 ? p->in.channel : 0;
+    run.tile.in_channel_pitch = p->out_channels == 1 ? (ptrdiff_t)p->in_channels * p->in.channel : 0;
     run.tile.in_channels = p->in_channels;
     run.tile.in_plane_pitch = p->in.channel;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;

@@ -31,8 +31,8 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
     /* For more, W uses each input for as many FMAs; but few planes stay in the L1 for all output channels. */
     const bool first_layer = p->in_channels <= 4 && kernel->lanes == 16 && kernel->kernel_width == 3;
     const bool few = p->out_channels <= 3 || first_layer;
-    if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || !few || p->groups != 1))
-        return "made for one group, several input channels, and few of them (AVX-512, 3x3) or of the output channels";
+    if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || !few))
+        return "made for several input channels, and few of them (AVX-512, 3x3) or of the output channels";
     if (!kernel->grouped && p->in_channels != 1)
         return "made for one input channel a group";
     if (kernel->nhwc && !kernel->grouped && p->out_channels != 1)
