@@ -73,16 +73,20 @@ size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel)
  * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
  * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
  * 1.67, @30 1.05 and 1.21 times as fast; but NHWC 256->256 @56 0.91, 256->512 @40 0.94; larger ones lose up to 25 %).
+ * Weights that half the last cache does not hold come from memory, so that larger pieces share them (Zen 5, 2904->2904
+ * @24 1x1 NHWC 2.35, 1536->1536 @28 3x3 1.8, NCHW 1.18 times as fast; with weights of half the size 1.00).
  */
 static size_t tile_chunks(const problem *p, size_t tiles_per_row)
 {
+    enum { FAR_L2S = 16 };
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
     const size_t weights = packed_block_size(p) * group_blocks(p);
-    const size_t whole = max_size(l2 / 2, min_size(4 * l2, weights / 4));
+    const bool far = weights > FAR_L2S * l2;
+    const size_t whole = far ? 8 * l2 : max_size(l2 / 2, min_size(4 * l2, weights / 4));
     if (conv2d_rows_read(p) * p->in_width <= whole / p->in_channels)
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
-    const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float);
+    const size_t budget = far ? 4 * l2 : l2 / 4;
     size_t chunk;
     if (p->out_height == 1) {
         chunk = budget * tiles_per_row / row_floats;
@@ -97,7 +101,8 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
  * The pixels that a tile reads at a time, one cache line of each, over all kernel rows.  Pixels a multiple of a high
  * power of two apart share a few of the L1's sets, and evict each other before the next channel of their lines is read
  * (NHWC 1024->256 @14 1x1 on Zen 4: 68 % of peak in place, 95 % copied apart).  So do more rows a multiple of a page
- * apart than a set has lines (Zen 5, NHWC 32x64x64 32x15x1 2.0, AVX2 1.7 times as fast).
+ * apart than a set has lines (Zen 5, NHWC 32x64x64 32x15x1 2.0, AVX2 1.7 times as fast).  Of few channels a copy would
+ * have more lines than there are (3x384x384 768x32x32 s32 2.6, 8x256x256 64x16x16 s16 1.9 times as fast without).
  */
 static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
 {
@@ -106,6 +111,8 @@ static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
     const size_t row = (size_t)p->in.row * p->dilation_h * sizeof(float), lines = conv2d_cpu()->l1_bytes / page;
     const size_t columns = min_size(kernel->tile_columns, p->out_width) + (p->kernel_width - 1) / p->stride_w;
     size_t sets = SETS;
+    if (p->in_channels * sizeof(float) <= LINE / 2)
+        return false;
     while (sets > 1 && pitch % (page / sets * 2) == 0)
         sets /= 2;
     if (row % page == 0)
