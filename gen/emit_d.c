@@ -15,8 +15,9 @@ void emit_d_channels_begin(writer *w)
 
 void emit_d_next_channel(writer *w, const spec *s)
 {
-    line(w, "in += tile->in_channel_pitch;");
     line(w, "out += tile->out_channel_pitch;");
+    line(w, "if (((channel - 1) & tile->sharing) == 0)");
+    line(w, "    in += tile->in_channel_pitch;");
     const char *weights = is_sum(s) ? "first_weights" : "weights";
     line(w, "bias++;");
     line(w, "%s++;", weights);

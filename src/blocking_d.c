@@ -8,12 +8,13 @@
  */
 static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
 {
-    if (kernel->grouped && !kernel->nhwc) /* they have the same input */
+    const bool shared = groups_share_blocks(p);
+    if (!shared && kernel->grouped) /* they have the same input */
         return CONV2D_OC_BLOCK;
     const d_spread rows = conv2d_spread_rows(kernel, p);
-    const size_t most = d_channels_that_stay(p, d_piece_at(&rows, 0).count);
+    const size_t most = d_channels_that_stay(p, d_piece_at(&rows, 0).count), group = shared ? p->out_channels : 1;
     size_t channels = CONV2D_OC_BLOCK; /* the weights of a block's channels are neighbours */
-    while (channels > 1 && channels > most)
+    while (channels > group && channels * p->in_channels > most * group)
         channels /= 2;
     return channels;
 }

@@ -36,7 +36,7 @@ typedef struct conv2d_tile {
     /* Input of the first channel, first valid kernel row, kernel column 0, at the tile's first output column.  May
      * point outside the tensor where the edge variant skips those taps. */
     const float *in;
-    ptrdiff_t in_channel_pitch;
+    ptrdiff_t in_channel_pitch; /* D, NCHW: from group to group */
     ptrdiff_t in_row_pitch; /* between kernel rows: dilation included */
     ptrdiff_t phase_pitch;  /* W, stride 2: from the even to the odd columns of a deinterleaved row */
     ptrdiff_t pixel_pitch;  /* K, any stride: between neighbouring outputs' inputs */
@@ -71,6 +71,7 @@ typedef struct conv2d_tile {
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     /* W, THROUGH, and D, NCHW: tiles, or channels, until a block of 16 channels ends; from there to the next. */
     size_t block_repeats;
+    size_t sharing; /* D, NCHW: output channels of a group, a power of two, less one; all bits if the call has one group */
     ptrdiff_t next_block;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */

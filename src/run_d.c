@@ -46,7 +46,7 @@ static uint32_t rows_inside(const problem *p, ptrdiff_t top)
 static ptrdiff_t rows_ahead(const d_run *run, const d_span *span, size_t rows)
 {
     const bool whole_rows = (span->variant & CONV2D_BOTH) == CONV2D_BOTH;
-    if (whole_rows && run->tile.in_channel_pitch)
+    if (whole_rows && groups_share_blocks(run->p))
         return run->tile.in_channel_pitch;
     return (ptrdiff_t)(rows * run->p->stride_h * run->rows.step) * run->p->in.row;
 }
@@ -85,7 +85,7 @@ static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t 
     const problem *p = run->p;
     const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
     const tap_range valid = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
-    const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + (ptrdiff_t)at->group * p->in.channel +
+    const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) +
                       (top + (ptrdiff_t)(valid.begin * p->dilation_h)) * p->in.row;
     const float *weights = run->tile.weights;
     run->tile.weights += valid.begin * p->kernel_width * CONV2D_OC_BLOCK;
@@ -123,7 +123,7 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
     const ptrdiff_t out =
         (ptrdiff_t)at->image * p->out.image + (ptrdiff_t)(at->group * p->out_channels + at->oc) * p->out.channel;
     run->tile.channels = at->count;
-    run->tile.block_repeats = CONV2D_OC_BLOCK - (p->out_channels == 1 ? at->group : at->oc) % CONV2D_OC_BLOCK;
+    run->tile.block_repeats = CONV2D_OC_BLOCK - packed_channel(p, at->group, at->oc) % CONV2D_OC_BLOCK;
     run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc);
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     for (size_t tile = begin; tile < end; tile++) {
@@ -147,14 +147,16 @@ static size_t chunks_at_once(const d_run *run, size_t chunk_channels)
     return shares_little ? max_size(MOST_CHANNELS / chunk_channels, 1) : 1;
 }
 
-/* Units of work are the row tiles of one chunk of channels, numbered in loop order. */
-static void run_units(d_run *run, size_t chunk_channels, share units)
+/* Units of work are the row tiles of one chunk of channels, numbered in loop order.  Chunks are whole groups where these
+ * share blocks of weights, else they stay within one. */
+static void run_units(d_run *run, size_t chunk_channels, size_t part, size_t parts)
 {
     const problem *p = run->p;
-    const bool alone = p->out_channels == 1; /* then a chunk goes over groups, else it stays within one */
-    const size_t length = alone ? p->groups : p->out_channels, chunks = divide_up(length, chunk_channels);
-    const size_t per_image = chunks * (alone ? 1 : p->groups), at_once = chunks_at_once(run, chunk_channels);
+    const bool shared = groups_share_blocks(p);
+    const size_t length = (shared ? p->groups : 1) * p->out_channels, chunks = divide_up(length, chunk_channels);
+    const size_t per_image = chunks * (shared ? 1 : p->groups), at_once = chunks_at_once(run, chunk_channels);
     const size_t tiles = run->rows.pieces;
+    const share units = share_of(p->batch * per_image * tiles, part, parts);
     for (size_t unit = units.begin, count; unit < units.end; unit += count) {
         const size_t outer = unit / tiles, tile = unit % tiles, chunk = outer % chunks, left = units.end - unit;
         const size_t first = chunk * chunk_channels, group = outer % per_image / chunks;
@@ -162,8 +164,8 @@ static void run_units(d_run *run, size_t chunk_channels, share units)
         const size_t whole = tile == 0 ? min_size(min_size(left / tiles, chunks - chunk), at_once) : 0;
         const d_chunk at = {
             .image = outer / per_image,
-            .group = alone ? first : group,
-            .oc = alone ? 0 : first,
+            .group = shared ? first / p->out_channels : group,
+            .oc = shared ? 0 : first,
             .count = min_size(max_size(whole, 1) * chunk_channels, length - first),
         };
         count = whole ? whole * tiles : min_size(tiles - tile, left);
@@ -234,7 +236,8 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .tile = common_tile(p),
     };
     conv2d_d_rows(plan->kernel, p, &run.rows);
-    run.tile.in_channel_pitch = p->out_channels == 1 ? (ptrdiff_t)p->in_channels * p->in.channel : 0;
+    run.tile.in_channel_pitch = (ptrdiff_t)p->in_channels * p->in.channel;
+    run.tile.sharing = groups_share_blocks(p) ? p->out_channels - 1 : SIZE_MAX;
     run.tile.in_channels = p->in_channels;
     run.tile.in_plane_pitch = p->in.channel;
     run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->dilation_h;
@@ -250,10 +253,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
                    share_of(p->batch * run.rows.pieces, part, parts));
         return;
     }
-    const size_t chunk = plan->blocking.chunk_channels;
-    const size_t chunks =
-        p->out_channels == 1 ? divide_up(p->groups, chunk) : p->groups * divide_up(p->out_channels, chunk);
-    run_units(&run, chunk, share_of(p->batch * chunks * run.rows.pieces, part, parts));
+    run_units(&run, plan->blocking.chunk_channels, part, parts);
 }
 
 void conv2d_run_d(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
