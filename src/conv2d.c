@@ -81,15 +81,13 @@ conv2d_status conv2d_output_size(const conv2d_desc *desc, size_t *height, size_t
         return CONV2D_NULL_POINTER;
     problem p;
     const char *fault;
-    const conv2d_status status = conv2d_check_problem(desc, &p, &fault);
+    const conv2d_status status = conv2d_check_unflattened(desc, &p, &fault);
     if (status != CONV2D_OK)
         return status;
-    /* A flattened problem has one long row. */
-    const bool flat = p.out_height == 1 && p.in_width != desc->in_width;
     if (height)
-        *height = flat ? desc->in_height : p.out_height;
+        *height = p.out_height;
     if (width)
-        *width = flat ? desc->in_width : p.out_width;
+        *width = p.out_width;
     return CONV2D_OK;
 }
 

@@ -67,13 +67,14 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
         run->tile.inside = span->inside;
         run->tile.words = span->words;
         run->tile.prefetch_in = rows_ahead(run, span, rows);
-        for (size_t vector = 0; vector < span->count; vector += run->most_vectors) {
+        const size_t most = span->variant == CONV2D_INTERIOR ? run->most_vectors : 1;
+        for (size_t vector = 0; vector < span->count; vector += min_size(most, span->count - vector)) {
             const size_t column = span->begin + vector * run->lanes;
             run->tile.in = in + (ptrdiff_t)(column * p->stride_w);
             run->tile.out = run->args->out + out + (ptrdiff_t)column;
             if (p->has_residual)
                 run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
-            run->tile.vectors = min_size(run->most_vectors, span->count - vector);
+            run->tile.vectors = min_size(most, span->count - vector);
             tile_of(run->kernel, rows, 1)->variant[span->variant](&run->tile);
         }
     }
@@ -225,7 +226,7 @@ static void run_planes(d_run *run, float *workspace, size_t band_rows, share uni
 static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
-    d_span spans[D_MAX_SPANS]; /* not in d_run, of which what is not named is zeroed: 3 KiB, as long as a tiny layer */
+    d_span spans[D_MAX_SPANS]; /* not in d_run, of which what is not named is zeroed: 7 KiB, longer than a tiny layer */
     d_run run = {
         .p = p,
         .args = args,

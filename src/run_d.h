@@ -105,10 +105,11 @@ static inline uint32_t d_inside(ptrdiff_t first, size_t extent)
     return (uint32_t)d_bits(-first, (ptrdiff_t)extent - first);
 }
 
-/* At most one or two vectors at each end of a row, those between them, and one that computes some of them again. */
-enum { D_MAX_SPANS = 6 };
+/* Up to 3 taps begin at some column, and up to 3 others end: at most 7 runs of vectors that have the same ones, 6 vectors
+ * where that changes, and the last one, which may be a part or compute some columns again. */
+enum { D_MAX_SPANS = 14 };
 
-/* Vectors of columns that one call of a tile serves. */
+/* Vectors of columns that have the same taps; inside the input one call of a tile serves all of them. */
 typedef struct d_span {
     size_t begin, count; /* output columns; vectors */
     int variant;
@@ -119,7 +120,7 @@ typedef struct d_span {
     int32_t words[CONV2D_MASK_WORDS][8];
 } d_span;
 
-/* spans_d.c: those of an unrolled NCHW kernel, D_MAX_SPANS at most; neighbouring inner vectors are one.  The result is
+/* spans_d.c: those of an unrolled NCHW kernel, D_MAX_SPANS at most; neighbours alike are one.  The result is
  * their number. */
 size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *spans);
 

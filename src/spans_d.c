@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which vectors of columns family D cuts an NCHW output row into, and the lanes and taps that each has. */
+#include <string.h>
+
 #include "run_d.h"
 
 /* The lanes of a vector at a border. */
@@ -56,12 +58,21 @@ static size_t count_inside(const conv2d_kernel *kernel, const problem *p, size_t
     return (outputs - column) / kernel->lanes;
 }
 
+/* Whether a vector at a border has the same taps as those of the span before it: a dilation may leave out a tap over
+ * many vectors.  With stride 2, which is not dilated, each has its own columns. */
+static bool goes_on(const conv2d_kernel *kernel, const problem *p, const d_span *before, const d_span *span)
+{
+    return p->stride_w == 1 && before->begin + before->count * kernel->lanes == span->begin &&
+           before->variant == span->variant && before->store_mask == span->store_mask &&
+           before->stores_whole == span->stores_whole && memcmp(before->mask, span->mask, sizeof span->mask) == 0;
+}
+
 size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *spans)
 {
     const size_t lanes = kernel->lanes;
     size_t count = 0;
-    for (size_t column = 0; column < p->out_width;) {
-        d_span *span = &spans[count++];
+    for (size_t column = 0, vectors; column < p->out_width; column += vectors * lanes) {
+        d_span *span = &spans[count];
         span->begin = vector_begin(kernel, p, column);
         span->count = 1;
         span->variant = d_variant(kernel, p, span->begin);
@@ -76,7 +87,11 @@ size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *
             if (lanes == 8)
                 set_words(p, span);
         }
-        column += span->count * lanes;
+        vectors = span->count;
+        if (count && span->variant != CONV2D_INTERIOR && goes_on(kernel, p, span - 1, span))
+            span[-1].count += vectors;
+        else
+            count++;
     }
     return count;
 }
