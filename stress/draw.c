@@ -163,7 +163,7 @@ static void make_groups(choices *c, const conv2d_kernel_info *kernel, conv2d_des
         d->groups = any_size(c, 12);
     }
     if (sums_channels(kernel)) {
-        d->groups = 1;
+        d->groups = choose_below(c, 2) ? 1 : any_size(c, 12);
         in_channels = any_size(c, 20) + 1;
         out_channels = choose_between(c, 1, 3);
         if (kernel->lanes == 16 && kernel->kernel_width == 3 && choose_below(c, 2)) { /* a first layer */
@@ -175,7 +175,7 @@ static void make_groups(choices *c, const conv2d_kernel_info *kernel, conv2d_des
     d->out_channels = d->groups * out_channels;
     if (!along_channels)
         d->in_layout = d->out_layout = CONV2D_NCHW;
-    if (sums_channels(kernel) && out_channels == 1 && choose_below(c, 2))
+    if (sums_channels(kernel) && d->out_channels == 1 && choose_below(c, 2))
         d->in_layout = CONV2D_NHWC;
 }
 
@@ -211,10 +211,10 @@ static void make_pixel(choices *c, conv2d_desc *d)
     d->out_channels = groups * any_size(c, 200);
 }
 
-/* Outputs around the kernel's tile, as many as the work allows. */
+/* Outputs around the kernel's tile, and all that a wide dilation leaves without some tap, as many as the work allows. */
 static void fit_input(choices *c, conv2d_desc *d, size_t tile_columns, double most_work)
 {
-    size_t rows = any_size(c, 10), columns = any_size(c, 3 * tile_columns + 20);
+    size_t rows = any_size(c, 10), columns = any_size(c, 3 * tile_columns + 20 + d->pad_left + d->pad_right);
     const size_t spare = choose_below(c, 3);
     set_input(d, rows, columns, spare);
     while (work(d) > most_work && rows * columns > 1) {

@@ -61,9 +61,9 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
         d->out_channels *= out_channels;
     }
     if (sums_channels(info)) {
-        d->groups = 1;
-        d->in_channels = channels + 1;
-        d->out_channels = 1 + multiplier % 3;
+        d->groups = channels % 3 ? 1 : 1 + multiplier;
+        d->in_channels = d->groups * (1 + channels % 5);
+        d->out_channels = d->groups * (1 + multiplier % (d->in_channels == d->groups ? 3 : 4));
     }
     d->in_layout = d->out_layout = nhwc ? CONV2D_NHWC : CONV2D_NCHW;
     if (info->kernel_width) {
@@ -72,8 +72,8 @@ static void make_depthwise(const conv2d_kernel_info *info, conv2d_desc *d, size_
         if (channels % 4)
             d->stride_h = row_stride(info);
         d->dilation_h = takes_dilation(info) ? d->dilation_h : 1;
-        if (!nhwc && d->kernel_height == 1) /* their rows are all inside */
-            d->pad_top = 0;
+        if (!nhwc && (d->kernel_height == 1 || d->pad_top > d->kernel_height)) /* half the kernel at most */
+            d->pad_top = d->pad_bottom = 0;
     }
 }
 
@@ -178,6 +178,18 @@ static void tile_columns(subject *s)
                     pick_stride(s), pick_dilation(s), i % 3, pick_side(s));
 }
 
+/* Dilations that leave out taps over several vectors at both ends of a row. */
+static void wide_borders(subject *s)
+{
+    const size_t lanes = s->info.lanes, half = s->info.kernel_width / 2;
+    for (size_t i = 0; takes_dilation(&s->info) && i < 60; i++) {
+        const size_t dilation = random_between(&s->state, lanes, 5 * lanes);
+        try_problem(s, random_between(&s->state, 1, 24 * lanes), random_between(&s->state, 1, 4),
+                    s->info.kernel_width, 1, dilation, half * dilation - random_below(&s->state, dilation),
+                    pick_side(s));
+    }
+}
+
 /* Every width, stride and dilation, also those that the kernel refuses. */
 static void all_taps(subject *s)
 {
@@ -199,6 +211,7 @@ ParameterizedTest(size_t *index, kernels, forced)
     subject s = subject_at(*index);
     all_channels(&s);
     tile_columns(&s);
+    wide_borders(&s);
     all_taps(&s);
     cr_assert_gt(s.accepted, 0, "%s refused all of %zu problems", s.info.name, s.refused);
     cr_log_info("%s: %zu problems, %zu refused", s.info.name, s.accepted, s.refused);
