@@ -80,8 +80,11 @@ static const choice choices[] = {
     {"672x14x14 5x5 s2 p2 g672", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s2__avx2_d2x4"},
     {"768x7x7 7x7 p3 g768", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
     /* Two channels a group. */
-    {"64x64x64 64x3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
-    {"64x64x64 64x3x3 p1 g16", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
+    {"64x64x64 64x3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    {"64x64x64 64x3x3 p1 g16", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    {"64x28x28 32x3x3 p1 g16", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_s4x1"},
+    {"96x28x28 96x3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    {"128x7x7 128x3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"1x128x128 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
     /* Few output channels, whose sums go over many input channels; and first layers. */
     {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
@@ -151,6 +154,12 @@ static const choice two_wide_choices[] = {
     {"1x512x512 16x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"1x5x5 1x3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    /* Planes on many pages; pixels that are transposed for few outputs; one column, which becomes one row. */
+    {"2064x50x50 480x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    {"512x50x50 512x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
+    {"16x64x64 2x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
+    {"192x14x14 5x1 p2x0 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_d4x1"},
+    {"192x14x14 5x1 p2x0 g192 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
 };
 
 static conv2d_desc desc_of(const char *text)
