@@ -23,8 +23,8 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
  * D, NHWC, in place: what tiles read and write at one place should stay in half the L1, for the next place reads much
  * of it again (Zen 5, AVX-512: 384x14x14 3x3 1.4, 960x7x7 1.25, 480x6x80 5x5 1.2 times as fast).  Groups, 7x7 and
  * looped taps have too many products for each input to gain by it, AVX2's 3x3 with stride 1 too short tiles; fewer
- * channels than MANY do not pay for a call.  What lies beyond half the last cache is read once, a whole pixel at a time:
- * parts of pixels are too many pages (Zen 5, without chunks: 3072x64x64 3x3 s2 5.3, 1024x48x48 3x3 1.5 times as fast).
+ * channels than MANY do not pay for a call.  What lies beyond half the last cache is read once, a whole pixel at a
+ * time: parts of pixels are too many pages (Zen 5: 3072x64x64 3x3 s2 5.3, 1024x48x48 3x3 1.5 times as fast).
  */
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {

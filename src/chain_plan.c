@@ -48,7 +48,7 @@ static double plan_steps(ready_chain *c, conv2d_desc desc[2], conv2d_layout layo
     double cycles = 0;
     desc[0].out_layout = desc[1].in_layout = c->layout = layout;
     for (size_t i = 0; i < steps_of(c); i++) {
-        c->status = conv2d_plan_init(&c->plan[i], &desc[i], options);
+        c->status = conv2d_plan_bands(&c->plan[i], &desc[i], options);
         if (c->status != CONV2D_OK) {
             c->fault = plan_of(&c->plan[i])->fault;
             return -1;
@@ -227,7 +227,7 @@ static conv2d_status check_steps(ready_chain *c, conv2d_desc desc[2])
     const conv2d_desc given = desc[0];
     if (!desc[0].residual)
         memcpy(desc[0].out_pitch, dense, sizeof dense);
-    conv2d_status status = conv2d_check_unflattened(&desc[0], &c->image[0], &c->fault);
+    conv2d_status status = conv2d_check_problem(&desc[0], &c->image[0], &c->fault);
     if (status != CONV2D_OK)
         return status;
     c->residual = c->image[0].out;
@@ -237,7 +237,7 @@ static conv2d_status check_steps(ready_chain *c, conv2d_desc desc[2])
     if (c->pools)
         desc[1] = pooling_of(&given, &c->image[0]);
     memcpy(desc[1].in_pitch, dense, sizeof dense);
-    status = conv2d_check_unflattened(&desc[1], &c->image[1], &c->fault);
+    status = conv2d_check_problem(&desc[1], &c->image[1], &c->fault);
     if (status == CONV2D_OK && !same_tensor(&c->image[0], &c->image[1]))
         return refuse(c, CONV2D_INVALID, "the second's batch or input is not the size of the first's output");
     c->batch = c->image[0].batch;

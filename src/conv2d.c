@@ -36,7 +36,7 @@ static void say_plan(const ready_plan *p)
         q->stride_h, q->stride_w, q->dilation_h, q->dilation_w, q->pad_top, q->pad_left);
 }
 
-static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const conv2d_options *options)
+static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const conv2d_options *options, bool in_bands)
 {
     if (!desc) {
         p->fault = "desc is NULL";
@@ -51,8 +51,12 @@ static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const con
         return CONV2D_NULL_POINTER;
     }
     conv2d_status status = conv2d_check_problem(desc, &p->problem, &p->fault);
-    if (status == CONV2D_OK)
+    if (status == CONV2D_OK) {
+        conv2d_flatten_rows(&p->problem);
+        if (!in_bands)
+            conv2d_flatten_columns(&p->problem);
         status = conv2d_select_kernel(p, options);
+    }
     if (status == CONV2D_OK) {
         p->blocking = conv2d_choose_blocking(&p->problem, p->kernel);
         conv2d_apply_record(p, desc, options);
@@ -60,7 +64,8 @@ static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const con
     return status;
 }
 
-conv2d_status conv2d_plan_init(conv2d_plan *opaque, const conv2d_desc *desc, const conv2d_options *options)
+static conv2d_status init_plan(conv2d_plan *opaque, const conv2d_desc *desc, const conv2d_options *options,
+                               bool in_bands)
 {
     static const conv2d_options defaults;
     if (!opaque)
@@ -69,10 +74,20 @@ conv2d_status conv2d_plan_init(conv2d_plan *opaque, const conv2d_desc *desc, con
     ready_plan *p = (void *)opaque;
     p->magic = PLAN_MAGIC;
     p->fault = "";
-    p->status = make_plan(p, desc, options ? options : &defaults);
+    p->status = make_plan(p, desc, options ? options : &defaults, in_bands);
     if (conv2d_environment_verbose())
         say_plan(p);
     return p->status;
+}
+
+conv2d_status conv2d_plan_init(conv2d_plan *opaque, const conv2d_desc *desc, const conv2d_options *options)
+{
+    return init_plan(opaque, desc, options, false);
+}
+
+conv2d_status conv2d_plan_bands(conv2d_plan *opaque, const conv2d_desc *desc, const conv2d_options *options)
+{
+    return init_plan(opaque, desc, options, true);
 }
 
 conv2d_status conv2d_output_size(const conv2d_desc *desc, size_t *height, size_t *width)
@@ -81,7 +96,7 @@ conv2d_status conv2d_output_size(const conv2d_desc *desc, size_t *height, size_t
         return CONV2D_NULL_POINTER;
     problem p;
     const char *fault;
-    const conv2d_status status = conv2d_check_unflattened(desc, &p, &fault);
+    const conv2d_status status = conv2d_check_problem(desc, &p, &fault);
     if (status != CONV2D_OK)
         return status;
     if (height)

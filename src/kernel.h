@@ -37,10 +37,10 @@ typedef struct conv2d_tile {
      * point outside the tensor where the edge variant skips those taps. */
     const float *in;
     ptrdiff_t in_channel_pitch; /* D, NCHW: from group to group */
-    ptrdiff_t in_row_pitch; /* between kernel rows: dilation included */
-    ptrdiff_t phase_pitch;  /* W, stride 2: from the even to the odd columns of a deinterleaved row */
-    ptrdiff_t pixel_pitch;  /* K, any stride: between neighbouring outputs' inputs */
-    ptrdiff_t tap_pitch;    /* between kernel columns: K and D, looped taps; D, NCHW, those that take any dilation */
+    ptrdiff_t in_row_pitch;     /* between kernel rows: dilation included */
+    ptrdiff_t phase_pitch;      /* W, stride 2: from the even to the odd columns of a deinterleaved row */
+    ptrdiff_t pixel_pitch;      /* K, any stride: between neighbouring outputs' inputs */
+    ptrdiff_t tap_pitch; /* between kernel columns: K and D, looped taps; D, NCHW, those that take any dilation */
     const ptrdiff_t *tap_offset; /* W, looped taps: where kernel column s lies, relative to the row */
 
     const float *weights; /* [in_channel][kh][kw][16], at the first valid kernel row and the tile's first channel */
@@ -71,7 +71,8 @@ typedef struct conv2d_tile {
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     /* W, THROUGH, and D, NCHW: tiles, or channels, until a block of 16 channels ends; from there to the next. */
     size_t block_repeats;
-    size_t sharing; /* D, NCHW: output channels of a group, a power of two, less one; all bits if the call has one group */
+    size_t
+        sharing; /* D, NCHW: the output channels of a group, a power of two, less one; all bits if there is one group */
     ptrdiff_t next_block;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */

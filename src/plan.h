@@ -212,11 +212,12 @@ static inline share share_of(size_t units, size_t part, size_t parts)
     return (share){begin, begin + each.quotient + (part < each.remainder)};
 }
 
-/* check.c */
+/* check.c; the other two make one row of all where that is possible, as plans have it. */
 conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault);
-/* The same, with rows as they are; conv2d_flatten_rows then makes one of them where that is possible. */
-conv2d_status conv2d_check_unflattened(const conv2d_desc *desc, problem *p, const char **fault);
 void conv2d_flatten_rows(problem *p);
+void conv2d_flatten_columns(problem *p);
+/* conv2d.c: a plan that will run bands of rows, each flattened by itself; so columns stay. */
+conv2d_status conv2d_plan_bands(conv2d_plan *opaque, const conv2d_desc *desc, const conv2d_options *options);
 /* select.c */
 conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options);
 /* By name; NULL if the build has none. */

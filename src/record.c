@@ -65,7 +65,7 @@ size_t conv2d_record_problem(const conv2d_desc *desc, char *buffer, size_t size)
     const char *fault;
     size_t height, width;
     if (desc && conv2d_output_size(desc, &height, &width) == CONV2D_OK &&
-        conv2d_check_unflattened(desc, &p, &fault) == CONV2D_OK)
+        conv2d_check_problem(desc, &p, &fault) == CONV2D_OK)
         say_problem(&t, desc, &p, height, width);
     return t.length;
 }

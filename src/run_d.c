@@ -148,8 +148,8 @@ static size_t chunks_at_once(const d_run *run, size_t chunk_channels)
     return shares_little ? max_size(MOST_CHANNELS / chunk_channels, 1) : 1;
 }
 
-/* Units of work are the row tiles of one chunk of channels, numbered in loop order.  Chunks are whole groups where these
- * share blocks of weights, else they stay within one. */
+/* Units of work are the row tiles of one chunk of channels, numbered in loop order.  Chunks are whole groups where
+ * these share blocks of weights, else they stay within one. */
 static void run_units(d_run *run, size_t chunk_channels, size_t part, size_t parts)
 {
     const problem *p = run->p;

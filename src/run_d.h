@@ -105,8 +105,8 @@ static inline uint32_t d_inside(ptrdiff_t first, size_t extent)
     return (uint32_t)d_bits(-first, (ptrdiff_t)extent - first);
 }
 
-/* Up to 3 taps begin at some column, and up to 3 others end: at most 7 runs of vectors that have the same ones, 6 vectors
- * where that changes, and the last one, which may be a part or compute some columns again. */
+/* Up to 3 taps begin at some column, and up to 3 others end: at most 7 runs of vectors that have the same ones, 6
+ * vectors where that changes, and the last one, which may be a part or compute some columns again. */
 enum { D_MAX_SPANS = 14 };
 
 /* Vectors of columns that have the same taps; inside the input one call of a tile serves all of them. */

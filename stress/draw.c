@@ -211,7 +211,7 @@ static void make_pixel(choices *c, conv2d_desc *d)
     d->out_channels = groups * any_size(c, 200);
 }
 
-/* Outputs around the kernel's tile, and all that a wide dilation leaves without some tap, as many as the work allows. */
+/* Outputs around the kernel's tile, and all that a wide dilation leaves without a tap, as many as the work allows. */
 static void fit_input(choices *c, conv2d_desc *d, size_t tile_columns, double most_work)
 {
     size_t rows = any_size(c, 10), columns = any_size(c, 3 * tile_columns + 20 + d->pad_left + d->pad_right);

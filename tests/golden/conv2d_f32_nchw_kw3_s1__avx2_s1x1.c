@@ -94,8 +94,9 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx2_s1x1(const conv2d_tile *tile) {
             columns += 8;
             to += 8;
         }
-        in += tile->in_channel_pitch;
         out += tile->out_channel_pitch;
+        if (((channel - 1) & tile->sharing) == 0)
+            in += tile->in_channel_pitch;
         bias++;
         first_weights++;
         if (--left == 0) {

@@ -184,9 +184,8 @@ static void wide_borders(subject *s)
     const size_t lanes = s->info.lanes, half = s->info.kernel_width / 2;
     for (size_t i = 0; takes_dilation(&s->info) && i < 60; i++) {
         const size_t dilation = random_between(&s->state, lanes, 5 * lanes);
-        try_problem(s, random_between(&s->state, 1, 24 * lanes), random_between(&s->state, 1, 4),
-                    s->info.kernel_width, 1, dilation, half * dilation - random_below(&s->state, dilation),
-                    pick_side(s));
+        try_problem(s, random_between(&s->state, 1, 24 * lanes), random_between(&s->state, 1, 4), s->info.kernel_width,
+                    1, dilation, half * dilation - random_below(&s->state, dilation), pick_side(s));
     }
 }
 
