@@ -141,9 +141,10 @@ static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, cons
 double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
 {
     /* Few channels a group keep their promises least (64x64x64 3x3 g32: 42 % of peak instead of 63). */
-    const double small = p->groups == 1 || p->out_channels >= 16 ? 1
-                         : p->out_channels == 1                  ? 1.6
-                                                                 : 1 + 0.8 / (double)p->out_channels;
+    const bool scales = conv2d_is_pointwise(p) && p->in_channels * p->out_channels == 1;
+    const double small = p->groups == 1 || p->out_channels >= 16 || scales ? 1
+                         : p->out_channels == 1                            ? 1.6
+                                                                           : 1 + 0.8 / (double)p->out_channels;
     const blocking b = conv2d_choose_blocking(p, kernel);
     const double copies = w_copy_cycles(p) + w_pixel_cycles(p, kernel, &b);
     if (b.whole_rows)
