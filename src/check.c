@@ -199,14 +199,17 @@ void conv2d_flatten_rows(problem *p)
 }
 
 /* Depthwise, a kernel of one column is one of one row whose taps are a row apart: D has tiles for these, and one long
- * row has no remainders (Zen 5, 192x14x14 5x1 2.1, NHWC 2.2, AVX2 1.3 and 1.7 times as fast). */
+ * row has no remainders (Zen 5, 192x14x14 5x1 2.1, NHWC 2.2, AVX2 1.3 and 1.7 times as fast).  It is one piece of work,
+ * so that there should be some groups for the threads. */
 void conv2d_flatten_columns(problem *p)
 {
+    enum { SOME_GROUPS = 8 };
     const bool column = p->kernel_width == 1 && p->kernel_height > 1 && p->stride_h == 1 && p->stride_w == 1;
     const bool depthwise = p->in_channels == 1 && p->out_channels == 1;
     const size_t width = p->in_width, reach = (p->kernel_height - 1) * p->dilation_h;
-    if (!column || !depthwise || p->out_width != width || p->pad_left || p->pad_top > reach ||
-        p->out_height + reach > MAX_EXTENT / width || !follow(p->in_height, p->in.row, width, p->in.column) ||
+    if (!column || !depthwise || p->groups < SOME_GROUPS || p->out_width != width || p->pad_left ||
+        p->pad_top > reach || p->out_height + reach > MAX_EXTENT / width ||
+        !follow(p->in_height, p->in.row, width, p->in.column) ||
         !follow(p->out_height, p->out.row, width, p->out.column))
         return;
     p->in_width *= p->in_height;

@@ -36,11 +36,11 @@ typedef struct conv2d_tile {
     /* Input of the first channel, first valid kernel row, kernel column 0, at the tile's first output column.  May
      * point outside the tensor where the edge variant skips those taps. */
     const float *in;
-    ptrdiff_t in_channel_pitch; /* D, NCHW: from group to group */
-    ptrdiff_t in_row_pitch;     /* between kernel rows: dilation included */
-    ptrdiff_t phase_pitch;      /* W, stride 2: from the even to the odd columns of a deinterleaved row */
-    ptrdiff_t pixel_pitch;      /* K, any stride: between neighbouring outputs' inputs */
-    ptrdiff_t tap_pitch; /* between kernel columns: K and D, looped taps; D, NCHW, those that take any dilation */
+    ptrdiff_t in_channel_pitch;
+    ptrdiff_t in_row_pitch; /* between kernel rows: dilation included */
+    ptrdiff_t phase_pitch;  /* W, stride 2: from the even to the odd columns of a deinterleaved row */
+    ptrdiff_t pixel_pitch;  /* K, any stride: between neighbouring outputs' inputs */
+    ptrdiff_t tap_pitch;    /* between kernel columns: K and D, looped taps; D, NCHW, those that take any dilation */
     const ptrdiff_t *tap_offset; /* W, looped taps: where kernel column s lies, relative to the row */
 
     const float *weights; /* [in_channel][kh][kw][16], at the first valid kernel row and the tile's first channel */
@@ -69,10 +69,11 @@ typedef struct conv2d_tile {
      * columns that follow.  From each to the next of K's: input, outputs, what it fetches of both. */
     size_t repeats;
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
+    /* D, NCHW: the output channels of a group, a power of two, less one, after which the next has an input of its own,
+     * in_channel_pitch further; all bits where a call stays within a group. */
+    size_t sharing;
     /* W, THROUGH, and D, NCHW: tiles, or channels, until a block of 16 channels ends; from there to the next. */
     size_t block_repeats;
-    size_t
-        sharing; /* D, NCHW: the output channels of a group, a power of two, less one; all bits if there is one group */
     ptrdiff_t next_block;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */

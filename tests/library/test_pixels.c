@@ -189,3 +189,46 @@ ParameterizedTest(conv2d_isa *isa, pixels, dilations_run_in_phases)
     }
     cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 100 && banded > 50), "%zu cases, %zu in bands", ran, banded);
 }
+
+ParameterizedTestParameters(pixels, columns_become_rows)
+{
+    return each_isa();
+}
+
+/* Depthwise kernels of one column, on rows that follow each other and on others, which stay. */
+ParameterizedTest(conv2d_isa *isa, pixels, columns_become_rows)
+{
+    static const size_t heights[] = {2, 3, 5, 7, 11, 40};
+    require_isa(*isa);
+    size_t flat = 0;
+    for (size_t i = 0; i < 240; i++) {
+        const size_t channels = 7 + i % 14, taps = heights[i % 6], dilation = 1 + i / 7 % 3;
+        conv_case c = {.desc = simple_desc(channels, 0, 1 + i * 5 % 37, channels, taps, 1),
+                       .options = options_for(*isa)};
+        conv2d_desc *const d = &c.desc;
+        d->groups = channels;
+        d->batch = 1 + i % 11 / 10;
+        d->dilation_h = dilation;
+        d->pad_top = i % (taps * dilation);
+        d->pad_bottom = i / 2 % (taps * dilation + 2);
+        d->in_height = input_for(1 + i % 13, taps, 1, dilation, d->pad_top + d->pad_bottom);
+        d->in_layout = i / 3 % 4 == 1 || i / 3 % 4 == 3 ? CONV2D_NHWC : CONV2D_NCHW;
+        d->out_layout = i / 3 % 4 >= 2 ? CONV2D_NHWC : CONV2D_NCHW;
+        if (i % 8 == 5)
+            d->in_pitch[2] = (d->in_layout == CONV2D_NHWC ? channels : d->in_width) + 3;
+        d->bias = i % 6 ? bias_given : NULL;
+        d->residual = i % 7 == 6 ? residual_in_place : NULL;
+        c.parts = i % 4;
+        c.side = (guard_side)(i % 2);
+        c.offset = i % 16;
+        c.seed = i;
+        prepared ready;
+        cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+        char text[8192];
+        conv2d_explain(&ready.plan, text, sizeof text);
+        flat += strstr(text, "kernel 1 x") != NULL;
+        run_case(&c, &ready);
+        compare_case(&c, &ready);
+    }
+    cr_assert(flat > 120 && flat < 240, "%zu of 240 cases have one row", flat);
+}

@@ -200,7 +200,7 @@ MUTANTS = [
     ('a chunk of groups begins a group too late (D)', 'src/run_d.c',
      'first / p->out_channels : group,', '(first + 1) / p->out_channels : group,', 'kernels random'),
     ('a kernel of one column loses its padding (D)', 'src/check.c',
-     'p->pad_left = p->pad_top * width;', 'p->pad_left = (p->pad_top - 1) * width;', 'contract random'),
+     'p->pad_left = p->pad_top * width;', 'p->pad_left = (p->pad_top - 1) * width;', 'pixels random'),
     ('a block of weights ends a channel early (D)', 'gen/emit_d.c',
      '"left = 16;"', '"left = 15;"', 'pixels random variants'),
     ('one channel too many is stored (D, NHWC)', 'src/run_d_nhwc.c',
