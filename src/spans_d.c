@@ -62,9 +62,10 @@ static size_t count_inside(const conv2d_kernel *kernel, const problem *p, size_t
  * many vectors.  With stride 2, which is not dilated, each has its own columns. */
 static bool goes_on(const conv2d_kernel *kernel, const problem *p, const d_span *before, const d_span *span)
 {
+    const size_t bytes = p->kernel_width * sizeof *span->mask;
     return p->stride_w == 1 && before->begin + before->count * kernel->lanes == span->begin &&
            before->variant == span->variant && before->store_mask == span->store_mask &&
-           before->stores_whole == span->stores_whole && memcmp(before->mask, span->mask, sizeof span->mask) == 0;
+           before->stores_whole == span->stores_whole && memcmp(before->mask, span->mask, bytes) == 0;
 }
 
 size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *spans)

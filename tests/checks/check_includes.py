@@ -55,6 +55,7 @@ RULES = [
 # Tests of what the public header does not show: file of tests/, and the header of src/ that it needs.
 INTERNAL = [('tests/library/test_chain.c', 'src/chain.h'), ('tests/library/test_cpu_units.c', 'src/cpu_units.h'),
             ('tests/library/test_cpu.c', 'src/cpu_detect.h'), ('tests/library/test_pool_order.c', 'src/pool.h'),
+            ('tests/library/test_spans.c', 'src/run_d.h'),
             ('tests/library/other_cpu.h', 'src/cpu.h'), ('tests/library/counted.h', 'src/plan.h')]
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* The vectors of columns that family D cuts an NCHW row into: they fit the stack of a run, and miss no column. */
+#include "run_d.h"
+#include "support.h"
+
+/* Outputs of so many columns, a plane a group; false if there are none, or more padding than the kernels take. */
+static bool make_problem(problem *p, const conv2d_kernel *kernel, size_t dilation, size_t pads[2], size_t in_width)
+{
+    const size_t reach = (kernel->kernel_width - 1) * dilation, half = kernel->kernel_width / 2 * dilation;
+    *p = (problem){.batch = 1, .groups = 16, .in_channels = 1, .in_height = 1, .in_width = in_width};
+    if (in_width + pads[0] + pads[1] <= reach)
+        return false;
+    p->out_channels = p->out_height = p->dilation_h = 1;
+    p->kernel_height = kernel->kernel_height;
+    p->kernel_width = kernel->kernel_width;
+    p->stride_h = kernel->stride_h;
+    p->stride_w = kernel->stride_w;
+    p->dilation_w = dilation;
+    p->pad_left = pads[0];
+    p->out_width = (in_width + pads[0] + pads[1] - reach - 1) / p->stride_w + 1;
+    p->in = (pitches){.row = (ptrdiff_t)in_width, .column = 1};
+    p->out = (pitches){.row = (ptrdiff_t)p->out_width, .column = 1};
+    return (p->out_width - 1) * p->stride_w + reach < in_width + pads[0] + half;
+}
+
+static void check_spans(const conv2d_kernel *kernel, const problem *p)
+{
+    d_span spans[4 * D_MAX_SPANS];
+    size_t covered = 0;
+    uint32_t noise = (uint32_t)p->in_width;
+    for (size_t i = 0; i < sizeof spans; i++) /* a stack holds anything */
+        ((unsigned char *)spans)[i] = (unsigned char)((noise = noise * 1664525 + 1013904223) >> 24);
+    const size_t count = conv2d_find_spans(kernel, p, spans);
+    cr_assert(count > 0 && count <= D_MAX_SPANS, "%s: %zu spans of %zu columns, dilation %zu, padding %zu",
+              kernel->name, count, p->out_width, p->dilation_w, p->pad_left);
+    for (size_t i = 0; i < count; i++) {
+        cr_assert(spans[i].begin <= covered, "%s: columns %zu to %zu", kernel->name, covered, spans[i].begin);
+        covered = spans[i].begin + spans[i].count * kernel->lanes;
+    }
+    cr_assert(covered >= p->out_width, "%s: %zu of %zu columns", kernel->name, covered, p->out_width);
+}
+
+Test(spans, fit_and_cover)
+{
+    static const size_t dilations[] = {1, 2, 5, 8, 16, 17, 33, 50, 64},
+                        widths[] = {1, 7, 15, 16, 17, 33, 100, 250, 401};
+    size_t checked = 0;
+    for (size_t k = 0; k < conv2d_kernel_count; k++) {
+        const conv2d_kernel *const kernel = &conv2d_kernels[k];
+        if (kernel->family != CONV2D_FAMILY_D || kernel->nhwc || !kernel->kernel_width)
+            continue;
+        for (size_t i = 0; i < 81 * 16; i++) {
+            const size_t dilation = kernel->dilates ? dilations[i % 9] : 1, half = kernel->kernel_width / 2 * dilation;
+            size_t pads[2] = {half * (i / 81 % 4) / 3, half * (i / 324) / 3};
+            problem p;
+            if (make_problem(&p, kernel, dilation, pads, widths[i / 9 % 9])) {
+                check_spans(kernel, &p);
+                checked++;
+            }
+        }
+    }
+    cr_assert(conv2d_kernel_count == 1 || checked > 1000, "%zu problems", checked);
+}
