@@ -46,7 +46,7 @@ static uint32_t rows_inside(const problem *p, ptrdiff_t top)
 static ptrdiff_t rows_ahead(const d_run *run, const d_span *span, size_t rows)
 {
     const bool whole_rows = (span->variant & CONV2D_BOTH) == CONV2D_BOTH;
-    if (whole_rows && groups_share_blocks(run->p))
+    if (whole_rows && run->tile.sharing != SIZE_MAX)
         return run->tile.in_channel_pitch;
     return (ptrdiff_t)(rows * run->p->stride_h * run->rows.step) * run->p->in.row;
 }
