@@ -102,6 +102,11 @@ static void write_header(const char *directory)
             line(&w, "conv2d_store_fn %s, %s;", nchw, nhwc);
             line(&w, "conv2d_transpose_fn %s;", transpose);
         }
+        if (tile_sets[i].family == FAMILY_W) {
+            char part[SPEC_NAME_SIZE];
+            part_name(tile_sets[i].isa, part, sizeof part);
+            line(&w, "conv2d_part_fn %s;", part);
+        }
     }
     for (size_t i = 0; i < activated_count; i++) {
         char name[SPEC_NAME_SIZE];
@@ -125,6 +130,8 @@ static void write_set(const char *directory, const tile_set *set)
     visit_set(set, emit_tile, &w);
     if (set->family == FAMILY_K)
         emit_stores(&w, set->isa);
+    if (set->family == FAMILY_W)
+        emit_part(&w, set->isa);
     line(&w, "#endif");
     close_output(&w, file);
 }

@@ -158,6 +158,10 @@ typedef void conv2d_store_fn(const conv2d_tile_store *store);
 typedef void conv2d_transpose_fn(const float *from, ptrdiff_t from_pitch, size_t rows, size_t columns, float *to,
                                  ptrdiff_t to_pitch);
 
+/* Copies so many columns 0, 2, 4 ... of a row, and so many columns 1, 3, 5 ...  The row below is `below` from it. */
+typedef void conv2d_part_fn(const float *in, ptrdiff_t below, float *even, size_t even_count, float *odd,
+                            size_t odd_count);
+
 /* Applies an activation from CONV2D_HARD_SWISH on, in place, to `rows` rows of `columns` floats. */
 typedef void conv2d_activate_fn(conv2d_activation activation, float *out, size_t rows, size_t columns,
                                 ptrdiff_t row_pitch);
@@ -183,7 +187,8 @@ typedef struct conv2d_kernel {
     const conv2d_tile_row *tiles;   /* the main tile and those for remainders */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
     conv2d_store_fn *store_nchw, *store_nhwc; /* K; D, NHWC */
-    conv2d_transpose_fn *transpose;           /* D, NHWC, and sums */
+    conv2d_transpose_fn *transpose;           /* W; D, NHWC, and sums */
+    conv2d_part_fn *part;                     /* W */
     conv2d_activate_fn *activate;
 } conv2d_kernel;
 

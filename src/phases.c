@@ -3,35 +3,9 @@
  * W's workspace.  For a stride: the columns of an input row sorted by their remainder modulo the stride, its phases.
  * For a 1x1: a panel of the columns that all output channels visit next.
  */
-#ifdef __x86_64__
-#include <xmmintrin.h>
-#endif
-
 #include <string.h>
 
 #include "plan.h"
-
-/* The even and the odd columns of a row.  Eight at a time (SSE is in every x86-64), for the copy takes up to a sixth of
- * a first layer of 16 channels: one phase after the other costs the layer 1-5 % more.  Of large images the row below is
- * not at hand unless it is asked for (3x640x640 5-9 %). */
-static void part_columns(const float *in, ptrdiff_t below, float *even, size_t evens, float *odd, size_t odds)
-{
-    size_t i = 0;
-#ifdef __x86_64__
-    for (const size_t both = min_size(evens, odds); i + 4 <= both; i += 4) {
-        __builtin_prefetch(in + 2 * i + below);
-        const __m128 low = _mm_loadu_ps(in + 2 * i), high = _mm_loadu_ps(in + 2 * i + 4);
-        _mm_storeu_ps(even + i, _mm_shuffle_ps(low, high, 0x88));
-        _mm_storeu_ps(odd + i, _mm_shuffle_ps(low, high, 0xdd));
-    }
-#else
-    (void)below;
-#endif
-    for (size_t k = i; k < evens; k++)
-        even[k] = in[2 * k];
-    for (size_t k = i; k < odds; k++)
-        odd[k] = in[2 * k + 1];
-}
 
 /* Input columns with the same remainder modulo the stride become neighbours: column `index` of a phase is input column
  * index * stride + phase - pad_left.  Returns where input column `first` goes, and how many of its phase's columns have
@@ -47,14 +21,15 @@ static float *phase_from(const problem *p, size_t first, float *out, size_t phas
 }
 
 /* The row below lies `below` floats from it. */
-static void copy_row(const problem *p, const float *in, ptrdiff_t below, float *out, size_t phase_pitch)
+static void copy_row(const problem *p, conv2d_part_fn *part, const float *in, ptrdiff_t below, float *out,
+                     size_t phase_pitch)
 {
     const size_t stride = p->stride_w;
     size_t count, odds;
     if (stride == 2) {
         float *const even = phase_from(p, 0, out, phase_pitch, &count);
         float *const odd = phase_from(p, 1, out, phase_pitch, &odds);
-        part_columns(in, below, even, count, odd, odds);
+        part(in, below, even, count, odd, odds);
         return;
     }
     for (size_t first = 0; first < stride; first++) {
@@ -65,7 +40,8 @@ static void copy_row(const problem *p, const float *in, ptrdiff_t below, float *
 }
 
 /* Fills the workspace with the input rows of a row tile; rows and columns of padding stay as they are, unread. */
-void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, float *scratch, size_t first_row)
+void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_part_fn *part, const float *in, float *scratch,
+                        size_t first_row)
 {
     const ptrdiff_t top = (ptrdiff_t)(first_row * p->stride_h) - (ptrdiff_t)p->pad_top;
     for (size_t ic = 0; ic < p->in_channels; ic++)
@@ -75,7 +51,7 @@ void conv2d_fill_phases(const problem *p, const blocking *b, const float *in, fl
                 continue;
             /* The pitch of a last row may be anything. */
             const ptrdiff_t below = y + 1 < (ptrdiff_t)p->in_height ? p->in.row : 0;
-            copy_row(p, in + (ptrdiff_t)ic * p->in.channel + y * p->in.row, below,
+            copy_row(p, part, in + (ptrdiff_t)ic * p->in.channel + y * p->in.row, below,
                      scratch + (ptrdiff_t)ic * b->scratch_channel + (ptrdiff_t)row * b->scratch_row,
                      (size_t)b->phase_pitch);
         }
