@@ -21,6 +21,10 @@ static inline __attribute__((always_inline)) d_spread d_spread_over(d_has_fn *ha
     d_spread s = {.largest = most};
     while (!has(kernel, p, s.largest))
         s.largest--;
+    /* Alike rather than large: 28 columns as 4 times 7, not as 8, 8, 8 and 4. */
+    const size_t fewest = divide_up(extent, s.largest), even = fewest ? divide_up(extent, fewest) : s.largest;
+    if (has(kernel, p, even))
+        s.largest = even;
     s.pieces = s.full = extent / s.largest;
     size_t rest = extent % s.largest;
     size_t size = s.full && rest && !has(kernel, p, rest) ? half_of(has, kernel, p, s.largest + rest, s.largest) : 0;
