@@ -57,8 +57,8 @@ static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
     return cycles;
 }
 
-/* What it takes to sort a row's columns by their remainders (SSE for stride 2), for all rows; those of many planes are
- * waited for if they come from the L3 (Zen 5, cycles a float: 32x128x128 0.6, 16x320x320 0.9, 64x224x224 1.9). */
+/* What it takes to sort a row's columns by their remainders (stride 2: in vectors), for all rows; those of many planes
+ * are waited for if they come from the L3 (Zen 5, cycles a float: 32x128x128 0.6, 16x320x320 0.9, 64x224x224 1.9). */
 static double w_copy_cycles(const problem *p)
 {
     if (p->stride_w == 1)
@@ -67,7 +67,7 @@ static double w_copy_cycles(const problem *p)
     const bool waits = conv2d_cpu()->two_wide_fmas && p->in_channels >= CONV2D_OC_BLOCK &&
                        floats > conv2d_cpu()->l2_bytes / sizeof(float);
     const double each = (p->stride_w == 2 ? 0.2 : 1) + (waits ? 0.8 : 0);
-    return (double)(p->in_channels * p->in_height) * (30 + each * (double)p->in_width);
+    return (double)(p->in_channels * p->in_height) * (15 + each * (double)p->in_width);
 }
 
 /* Of a row's tiles: cycles a tap, and at their starts and ends. */
