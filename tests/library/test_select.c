@@ -37,11 +37,11 @@ static const choice choices[] = {
     {"256x14x14 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k2x6"},
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
-    {"1024x14x14 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    {"1024x14x14 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     {"160x7x7 960x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
     /* Strides, dilation, padding of more than one column, wide kernels. */
     {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_k2x14"},
-    {"1024x14x14 2048x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    {"1024x14x14 2048x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     {"24x56x56 116x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"32x64x64 32x3x3 s3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"64x56x56 3x3 p2 d2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
@@ -125,7 +125,7 @@ static const choice choices[] = {
     {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
     /* 8 lanes must promise more than 16. */
     {"128x14x14 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
-    {"352x7x7 352x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    {"352x7x7 352x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Rows of 13 and 14 columns, few columns at the edge but all weights for them. */
     {"192x14x14 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
     {"512x13x13 1000x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
@@ -155,7 +155,7 @@ static const choice two_wide_choices[] = {
     {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"1x5x5 1x3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     /* Planes on many pages; pixels that are transposed for few outputs; one column, which becomes one row. */
-    {"2064x50x50 480x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_k2x14"},
+    {"2064x50x50 480x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     {"512x50x50 512x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
     {"16x64x64 2x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     {"192x14x14 5x1 p2x0 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_d4x1"},
