@@ -105,7 +105,7 @@ static bool lacks_end(const spec *s, int tap)
 {
     const bool first = tap == 0 && border_has(s, SIDE_LEFT);
     const bool last = tap == s->taps.kernel_width - 1 && border_has(s, SIDE_RIGHT) && s->border != RIGHT_HALF;
-    return s->border == FOLDED || ((first || last) && !spec_has_one_border(s));
+    return s->border == FOLDED || first || last;
 }
 
 static bool needs_ends(const spec *s)

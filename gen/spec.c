@@ -175,22 +175,15 @@ static bool loops_at_stride(const spec *s)
     return s->family == FAMILY_K && s->isa->mask_registers && s->taps.stride == 1;
 }
 
-static spec d_spec_called(spec tile, border border)
-{
-    tile.border = border;
-    if (families[tile.family].nhwc) /* part of a vector, or whole ones; looped tiles find columns outside anyway */
-        tile.border = border == RIGHT ? EDGE : border == BOTH && !is_looped(&tile) ? BOTH : INTERIOR;
-    else if (is_looped(&tile))
-        tile.border = EDGE;
-    else if (spec_has_one_border(&tile) && (border == LEFT || border == RIGHT))
-        tile.border = BOTH;
-    return tile;
-}
-
 spec spec_called(spec tile, border border)
 {
-    if (tile.family >= FAMILY_D)
-        return d_spec_called(tile, border);
+    if (tile.family >= FAMILY_D) {
+        if (families[tile.family].nhwc) /* part of a vector, or whole ones; looped tiles find columns outside anyway */
+            tile.border = border == RIGHT ? EDGE : border == BOTH && !is_looped(&tile) ? BOTH : INTERIOR;
+        else
+            tile.border = is_looped(&tile) ? EDGE : border;
+        return tile;
+    }
     /* The others have no variants for half vectors. */
     if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG) {
         tile.border = border;
@@ -235,8 +228,6 @@ bool spec_generated(const spec *s)
     if (is_looped(s))
         return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
     if ((s->border == FOLDED && !folds(s)) || (is_between(s) && !is_small_kernel(s)))
-        return false;
-    if (spec_has_one_border(s) && s->border != INTERIOR && s->border != BOTH)
         return false;
     if (is_rows(s->family))
         return s->border != EDGE && (!half || has_halves(s)) && (!is_tall(s) || is_tall_border(s));

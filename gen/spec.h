@@ -101,12 +101,6 @@ static inline bool spec_dilates(const spec *s)
     return s->family == FAMILY_D_LINE || (s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1);
 }
 
-/* D's rows, AVX-512: whether one variant serves all borders. */
-static inline bool spec_has_one_border(const spec *s)
-{
-    return s->family == FAMILY_D && s->isa->mask_registers && s->taps.stride == 2 && s->taps.kernel_width == 7;
-}
-
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {
