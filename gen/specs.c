@@ -7,10 +7,11 @@
 
 /*
  * The kernel height is a run-time loop everywhere: a range of kernel rows is what borders need anyway.  Looped taps are
- * as fast as unrolled ones in long loops (99 % of peak in L1); K has 3 of them unrolled for the sake of small maps,
- * whose tiles all lie at a border (Zen 4, 512->512 @7: AVX-512 91 -> 96 %, AVX2 70 -> 77 %).
+ * as fast as unrolled ones in long loops (99 % of peak in L1; Zen 5, W's 5 and 7 taps with both strides 1.00, but 3 taps
+ * 0.97); K has 3 of them unrolled for the sake of small maps, whose tiles all lie at a border (Zen 4, 512->512 @7:
+ * AVX-512 91 -> 96 %, AVX2 70 -> 77 %).
  */
-static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}, {0, 0}};
+static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
 /* Stride 0 of K is any distance between columns: other strides, and NHWC with any stride.  A distance that is known
  * saves a few instructions, which AVX-512 feels where a tile is short (Zen 5, 14x14 5x5 1.03-1.4, 3x3 s2 1.03, but 5x5

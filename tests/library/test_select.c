@@ -26,7 +26,7 @@ static const choice choices[] = {
     {"64x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"256x56x56 64x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     {"256x56x56 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
-    {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw7_s2__avx512_w16x1"},
+    {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_sany__avx512_w16x1"},
     {"3x224x224 64x7x7 s2 p3", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k2x6"},
     /* Few taps: what starts and ends a tile counts. */
     {"3x416x416 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},

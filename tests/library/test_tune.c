@@ -219,7 +219,7 @@ Test(tune, what_does_not_fit_is_ignored_and_explained)
     assert_ignored(&d, &r, "ignored, this build lacks its kernel");
     memset(r.kernel, 'x', sizeof r.kernel);
     assert_ignored(&d, &r, "ignored, its kernel is no name");
-    strcpy(r.kernel, "conv2d_f32_nchw_kw7_s2__avx512_w16x1");
+    strcpy(r.kernel, "conv2d_f32_nhwc_kw7_s2__avx512_d2x7");
     assert_ignored(&d, &r, "ignored, its kernel does not accept this problem here");
     for (size_t knob = 0; knob < CONV2D_KNOBS; knob++) {
         r = good;
