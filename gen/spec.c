@@ -213,7 +213,7 @@ static bool folds(const spec *s)
 /* W, 1x1, where a tile has fewer channels than a block of weights. */
 static bool goes_through(const spec *s)
 {
-    return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.main && s->tile.channels < 16;
+    return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.use == MAIN && s->tile.channels < 16;
 }
 
 bool spec_generated(const spec *s)
@@ -232,7 +232,7 @@ bool spec_generated(const spec *s)
     if (is_rows(s->family))
         return s->border != EDGE && (!half || has_halves(s)) && (!is_tall(s) || is_tall_border(s));
     if (families[s->family].nhwc)
-        return s->border == INTERIOR || s->border == BOTH || s->border == EDGE;
+        return s->border == BOTH || (s->tile.use != LEAN && (s->border == INTERIOR || s->border == EDGE));
     if (half)
         return false;
     if (s->border == INTERIOR)

@@ -52,10 +52,14 @@ typedef struct tap_row {
     int stride;       /* along the row; 0: any */
 } tap_row;
 
+/* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  LEAN: those of D, NHWC, that have no
+ * variants for rows of tiles inside the input and for parts of vectors. */
+typedef enum tile_use { REST, MAIN, LEAN } tile_use;
+
 typedef struct tile_row {
     int channels; /* W: output channels.  K and F: vectors of output channels.  D: output rows */
     int columns;  /* W and D, NCHW: vectors of output columns.  K and D, NHWC: output columns */
-    bool main;    /* a kernel of its own in the dispatch table; the others serve remainders */
+    tile_use use;
 } tile_row;
 
 /* One family on one ISA: all pairs of its rows are generated. */

@@ -21,39 +21,39 @@ static const tap_row k_avx2_taps[] = {{1, 1}, {1, 0}, {3, 1}, {3, 0}, {0, 0}};
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
 static const tile_row w_avx512[] = {
-    {16, 1, true}, {12, 2, false}, {12, 1, false}, {8, 3, true},  {8, 2, false}, {8, 1, false}, {7, 3, false},
-    {7, 1, false}, {6, 4, false},  {6, 1, false},  {5, 5, false}, {5, 1, false}, {4, 6, false}, {4, 4, false},
-    {4, 3, false}, {4, 2, false},  {4, 1, false},  {3, 6, false}, {3, 3, false}, {3, 1, false}, {2, 8, false},
-    {2, 4, false}, {2, 1, false},  {1, 8, false},  {1, 4, false}, {1, 1, false},
+    {16, 1, MAIN}, {12, 2, REST}, {12, 1, REST}, {8, 3, MAIN}, {8, 2, REST}, {8, 1, REST}, {7, 3, REST},
+    {7, 1, REST},  {6, 4, REST},  {6, 1, REST},  {5, 5, REST}, {5, 1, REST}, {4, 6, REST}, {4, 4, REST},
+    {4, 3, REST},  {4, 2, REST},  {4, 1, REST},  {3, 6, REST}, {3, 3, REST}, {3, 1, REST}, {2, 8, REST},
+    {2, 4, REST},  {2, 1, REST},  {1, 8, REST},  {1, 4, REST}, {1, 1, REST},
 };
 static const tile_row w_avx2[] = {
-    {8, 1, false}, {4, 3, true},  {4, 2, false}, {4, 1, false}, {3, 3, false}, {3, 1, false},
-    {2, 5, false}, {2, 3, false}, {2, 1, false}, {1, 7, false}, {1, 3, false}, {1, 1, false},
+    {8, 1, REST}, {4, 3, MAIN}, {4, 2, REST}, {4, 1, REST}, {3, 3, REST}, {3, 1, REST},
+    {2, 5, REST}, {2, 3, REST}, {2, 1, REST}, {1, 7, REST}, {1, 3, REST}, {1, 1, REST},
 };
 
 /* Every number of columns up to the widest, so that a row is cut into even pieces without waste.  8x1 and 6x1 are for
  * maps of one column, where the FMAs of one or two sums wait for each other. */
 static const tile_row k_avx512[] = {
-    {8, 1, true},   {7, 1, false},  {6, 1, false},  {5, 1, false},  {4, 1, false}, {3, 1, false}, {2, 14, true},
-    {2, 13, false}, {2, 12, false}, {2, 11, false}, {2, 10, false}, {2, 9, false}, {2, 8, false}, {2, 7, false},
-    {2, 6, false},  {2, 5, false},  {2, 4, false},  {2, 3, false},  {2, 2, false}, {2, 1, false}, {1, 14, false},
-    {1, 13, false}, {1, 12, false}, {1, 11, false}, {1, 10, false}, {1, 9, false}, {1, 8, false}, {1, 7, false},
-    {1, 6, false},  {1, 5, false},  {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
+    {8, 1, MAIN},  {7, 1, REST},  {6, 1, REST},  {5, 1, REST},  {4, 1, REST}, {3, 1, REST}, {2, 14, MAIN},
+    {2, 13, REST}, {2, 12, REST}, {2, 11, REST}, {2, 10, REST}, {2, 9, REST}, {2, 8, REST}, {2, 7, REST},
+    {2, 6, REST},  {2, 5, REST},  {2, 4, REST},  {2, 3, REST},  {2, 2, REST}, {2, 1, REST}, {1, 14, REST},
+    {1, 13, REST}, {1, 12, REST}, {1, 11, REST}, {1, 10, REST}, {1, 9, REST}, {1, 8, REST}, {1, 7, REST},
+    {1, 6, REST},  {1, 5, REST},  {1, 4, REST},  {1, 3, REST},  {1, 2, REST}, {1, 1, REST},
 };
 static const tile_row k_avx2[] = {
-    {6, 1, true},   {5, 1, false},  {4, 1, false}, {3, 4, true},  {3, 3, false}, {3, 2, false}, {3, 1, false},
-    {2, 6, true},   {2, 5, false},  {2, 4, false}, {2, 3, false}, {2, 2, false}, {2, 1, false}, {1, 12, true},
-    {1, 11, false}, {1, 10, false}, {1, 9, false}, {1, 8, false}, {1, 7, false}, {1, 6, false}, {1, 5, false},
-    {1, 4, false},  {1, 3, false},  {1, 2, false}, {1, 1, false},
+    {6, 1, MAIN},  {5, 1, REST},  {4, 1, REST}, {3, 4, MAIN}, {3, 3, REST}, {3, 2, REST}, {3, 1, REST},
+    {2, 6, MAIN},  {2, 5, REST},  {2, 4, REST}, {2, 3, REST}, {2, 2, REST}, {2, 1, REST}, {1, 12, MAIN},
+    {1, 11, REST}, {1, 10, REST}, {1, 9, REST}, {1, 8, REST}, {1, 7, REST}, {1, 6, REST}, {1, 5, REST},
+    {1, 4, REST},  {1, 3, REST},  {1, 2, REST}, {1, 1, REST},
 };
 
 /* F: as many vectors as lie side by side in memory, or of two such blocks if there are no more; FMAs have their loads
  * for operands. */
 static const tap_row f_taps[] = {{1, 0}};
-static const tile_row f_avx512[] = {{8, 1, false}, {7, 1, false}, {6, 1, false}, {5, 1, false},
-                                    {4, 1, true},  {3, 1, false}, {2, 1, false}, {1, 1, false}};
-static const tile_row f_avx2[] = {{8, 1, true},  {7, 1, false}, {6, 1, false}, {5, 1, false},
-                                  {4, 1, false}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
+static const tile_row f_avx512[] = {{8, 1, REST}, {7, 1, REST}, {6, 1, REST}, {5, 1, REST},
+                                    {4, 1, MAIN}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
+static const tile_row f_avx2[] = {{8, 1, MAIN}, {7, 1, REST}, {6, 1, REST}, {5, 1, REST},
+                                  {4, 1, REST}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 
 /* D: heights of 112, 56, 28, 14 and 7 are multiples of 7; others are put together from 12, 6, 4, 3, 2 and 1.  AVX2 has
  * no 7x7 with stride 2 for NCHW: lanes along channels are faster from 4 of them on (50 KB). */
@@ -61,38 +61,36 @@ static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}}
 static const tap_row d_avx2_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}};
 static const tap_row d_any_taps[] = {{0, 1}, {0, 0}};
 static const tap_row d_nhwc_any_taps[] = {{0, 0}};
-static const tile_row d_avx512[] = {{14, 1, false}, {12, 1, false}, {7, 1, true},  {6, 1, false},
-                                    {4, 1, false},  {3, 1, false},  {2, 1, false}, {1, 1, false}};
+static const tile_row d_avx512[] = {{14, 1, REST}, {12, 1, REST}, {7, 1, MAIN}, {6, 1, REST},
+                                    {4, 1, REST},  {3, 1, REST},  {2, 1, REST}, {1, 1, REST}};
 /* The first row of both: 3x3 with stride 1, on AVX2 on rows of one vector, whose tiles have no weights in registers. */
-static const tile_row d_avx2[] = {{7, 1, false}, {4, 1, true}, {2, 1, false}, {1, 1, false}};
+static const tile_row d_avx2[] = {{7, 1, REST}, {4, 1, MAIN}, {2, 1, REST}, {1, 1, REST}};
 /* Strides that differ, where networks read lines of text: heights are 12, 6 and 3.  Tiles of one row, which the others
  * have for them, are slower (Zen 5, AVX-512 0.55-0.8, AVX2 0.6-0.7; AVX2's 5x5 has lanes along channels, 0.93-1.00). */
 static const tap_row d_uneven_avx512_taps[] = {{3, 1}, {3, 2}, {5, 1}};
 static const tap_row d_uneven_avx2_taps[] = {{3, 1}, {3, 2}};
-static const tile_row d_uneven_avx512[] = {{6, 1, true}, {4, 1, false}, {3, 1, false}, {2, 1, false}, {1, 1, false}};
+static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 /* Of one row: signals, and kernels that are cut into rows and columns.  AVX2's lanes along channels are as fast with
  * more taps (Zen 5, 256x1x128 1x5 1.19). */
 static const tap_row d_line_taps[] = {{3, 1}, {5, 1}, {7, 1}};
 static const tap_row d_line_avx2_taps[] = {{3, 1}};
-static const tile_row d_line[] = {{4, 1, true}, {1, 1, false}};
-static const tile_row d_sum_avx512[] = {{7, 1, true}, {4, 1, false}, {2, 1, false}, {1, 1, false}};
+static const tile_row d_line[] = {{4, 1, MAIN}, {1, 1, REST}};
+static const tile_row d_sum_avx512[] = {{7, 1, MAIN}, {4, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 /* Few channels on either side: few output channels have W load for every FMA or two, and many store to many planes. */
 static const tap_row d_sum_taps[] = {{3, 1}, {5, 1}};
-static const tile_row d_rows_avx2[] = {{4, 1, true}, {2, 1, false}, {1, 1, false}};
-static const tile_row d_any[] = {{1, 4, true}, {1, 1, false}};
-static const tile_row d_nhwc_avx512[] = {{2, 7, true},  {2, 4, false}, {2, 2, false}, {2, 1, false},
-                                         {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
-static const tile_row d_nhwc_avx2[] = {{2, 4, true},  {2, 2, false}, {2, 1, false},
-                                       {1, 4, false}, {1, 2, false}, {1, 1, false}};
+static const tile_row d_rows_avx2[] = {{4, 1, MAIN}, {2, 1, REST}, {1, 1, REST}};
+static const tile_row d_any[] = {{1, 4, MAIN}, {1, 1, REST}};
+/* Every number of columns that is worth a tile: with fewer sums each waits for the one before, and columns are read
+ * twice (Zen 5: 6 columns as one tile 1.2-1.7, 12 as two 1.1-1.3, 8 1.0-1.4). */
+static const tile_row d_nhwc_avx512[] = {{2, 8, LEAN}, {2, 7, MAIN}, {2, 6, LEAN}, {2, 5, LEAN}, {2, 4, REST},
+                                         {2, 2, REST}, {2, 1, REST}, {1, 8, LEAN}, {1, 7, REST}, {1, 6, LEAN},
+                                         {1, 5, LEAN}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
+static const tile_row d_nhwc_avx2[] = {{2, 4, MAIN}, {2, 2, REST}, {2, 1, REST},
+                                       {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
 static const tap_row d_group_taps[] = {{3, 1}, {3, 2}};
-/* Every number of columns that is worth a tile: with fewer sums, each waits for the one before (Zen 5, 8 groups of 8:
- * 8 columns as 8 instead of 4 and 4 1.2, 6 instead of 4 and 2 1.3; 54 layers 1.06). */
-static const tile_row d_group_avx512[] = {{2, 8, false}, {2, 7, true},  {2, 6, false}, {2, 5, false}, {2, 4, false},
-                                          {2, 2, false}, {2, 1, false}, {1, 8, false}, {1, 7, false}, {1, 6, false},
-                                          {1, 5, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
-static const tile_row d_group_avx2[] = {{1, 7, true}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
-static const tile_row d_nhwc_any_avx512[] = {{1, 14, true}, {1, 7, false}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
-static const tile_row d_nhwc_any_avx2[] = {{1, 7, true}, {1, 4, false}, {1, 2, false}, {1, 1, false}};
+static const tile_row d_group_avx2[] = {{1, 7, MAIN}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
+static const tile_row d_nhwc_any_avx512[] = {{1, 14, MAIN}, {1, 7, REST}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
+static const tile_row d_nhwc_any_avx2[] = {{1, 7, MAIN}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
 
 const family_row families[] = {
     [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", 'w', false, false},
@@ -132,7 +130,7 @@ const tile_set tile_sets[] = {
     {FAMILY_D_NHWC_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx2)},
     {FAMILY_D_NHWC_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx512)},
     {FAMILY_D_GROUP, &isa_avx2, ROWS(d_group_taps), ROWS(d_group_avx2)},
-    {FAMILY_D_GROUP, &isa_avx512, ROWS(d_group_taps), ROWS(d_group_avx512)},
+    {FAMILY_D_GROUP, &isa_avx512, ROWS(d_group_taps), ROWS(d_nhwc_avx512)},
     {FAMILY_D_GROUP_ANY, &isa_avx2, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx2)},
     {FAMILY_D_GROUP_ANY, &isa_avx512, ROWS(d_nhwc_any_taps), ROWS(d_nhwc_any_avx512)},
 };

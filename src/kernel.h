@@ -128,7 +128,8 @@ enum { CONV2D_THROUGH = 4 };
 enum { CONV2D_ALONG = 5 };
 
 /* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides;
- * W has one for all sides, for one vector of columns, and it also serves the end of a row. */
+ * W has one for all sides, for one vector of columns, and it also serves the end of a row; some tiles of D, NHWC, have
+ * that for BOTH alone, which serves places inside, too. */
 typedef struct conv2d_tile_row {
     uint8_t channels; /* W: output channels.  K: vectors of output channels.  D: output rows */
     uint8_t columns;  /* W and D, NCHW: vectors of output columns.  K and D, NHWC: output columns */

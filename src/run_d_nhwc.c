@@ -41,35 +41,51 @@ static void run_tail(d_nhwc_run *run, conv2d_tile_fn *wholes)
     t->bias = bias;
 }
 
-/* All channels of one place: whole vectors of them first, then the rest. */
-static void run_place(d_nhwc_run *run, conv2d_tile_fn *wholes, conv2d_tile_fn *part)
+/* The widest tile for parts of vectors that is no wider. */
+static const conv2d_tile_row *part_tile(const d_nhwc_run *run, size_t rows, size_t columns)
 {
-    if (run->vectors)
-        wholes(&run->tile);
-    if (!run->rest)
-        return;
-    if (run->tail) {
-        run_tail(run, wholes);
-        return;
-    }
+    while (!has_tile(run->kernel, rows, columns) || !tile_of(run->kernel, rows, columns)->variant[CONV2D_PART])
+        columns--;
+    return tile_of(run->kernel, rows, columns);
+}
+
+/* The rest of the channels, part of a vector, where tiles like this one have run. */
+static void run_parts(d_nhwc_run *run, const conv2d_tile_row *like)
+{
+    const size_t columns = run->tile.vectors * like->columns;
     const problem *p = run->p;
     const size_t lanes = run->lanes, whole = run->vectors;
     conv2d_tile last = run->tile;
-    last.channels = 1;
+    last.channels = last.vectors = 1;
     last.store_mask = (1u << run->rest) - 1;
     last.load_mask = (1u << run->rest / p->out_channels * p->in_channels) - 1;
     last.weights += (ptrdiff_t)(whole * lanes / CONV2D_OC_BLOCK) * run->tile.weights_skip +
                     (ptrdiff_t)(whole * lanes % CONV2D_OC_BLOCK);
     last.bias += whole * lanes;
-    for (size_t place = 0; place < run->tile.vectors; place++) {
-        const size_t columns = place * run->columns.largest;
-        const ptrdiff_t out = (ptrdiff_t)columns * run->to.column + (ptrdiff_t)(whole * lanes);
-        last.in = run->tile.in + (ptrdiff_t)(columns * p->stride_w) * run->from.column + whole * run->in_lanes;
+    for (size_t column = 0; column < columns;) {
+        const conv2d_tile_row *row = part_tile(run, like->channels, min_size(columns - column, like->columns));
+        const ptrdiff_t out = (ptrdiff_t)column * run->to.column + (ptrdiff_t)(whole * lanes);
+        last.in = run->tile.in + (ptrdiff_t)(column * p->stride_w) * run->from.column + whole * run->in_lanes;
         last.out = run->tile.out + out;
         last.residual = run->residual ? run->tile.residual + out : NULL;
-        last.column = run->tile.column + (ptrdiff_t)(columns * p->stride_w);
-        part(&last);
+        last.column = run->tile.column + (ptrdiff_t)(column * p->stride_w);
+        last.columns = d_inside(last.column, p->in_width);
+        row->variant[CONV2D_PART](&last);
+        column += row->columns;
     }
+}
+
+/* All channels of one place: whole vectors of them first, then the rest. */
+static void run_place(d_nhwc_run *run, const conv2d_tile_row *row, int variant)
+{
+    if (run->vectors)
+        row->variant[variant](&run->tile);
+    if (!run->rest)
+        return;
+    if (run->tail)
+        run_tail(run, row->variant[variant]);
+    else
+        run_parts(run, row);
 }
 
 static bool inner(const d_nhwc_run *run, d_piece columns)
@@ -161,7 +177,7 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
     for (size_t i = begin; i < end; i += run->tile.vectors) {
         const d_piece columns = d_piece_at(&run->columns, i);
         const conv2d_tile_row *row = tile_of(run->kernel, rows.count, columns.count);
-        const bool inside = fits && (looped || inner(run, columns));
+        const bool inside = fits && row->variant[CONV2D_INTERIOR] && (looped || inner(run, columns));
         const ptrdiff_t out = (ptrdiff_t)rows.begin * run->to.row + (ptrdiff_t)columns.begin * run->to.column;
         run->tile.column = (ptrdiff_t)(columns.begin * p->stride_w) - (ptrdiff_t)p->pad_left;
         run->tile.in = in + run->tile.column * run->from.column;
@@ -175,11 +191,7 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
             run->tile.vectors = most - i;
         if (run->fetches)
             fetch_below(run, rows, i, i + run->tile.vectors);
-        run_place(run,
-                  row->variant[inside ? CONV2D_INTERIOR
-                               : fits ? CONV2D_BOTH
-                                      : CONV2D_PART],
-                  row->variant[CONV2D_PART]);
+        run_place(run, row, inside ? CONV2D_INTERIOR : fits ? CONV2D_BOTH : CONV2D_PART);
     }
 }
 

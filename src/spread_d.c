@@ -18,16 +18,21 @@ static inline size_t half_of(d_has_fn *has, const conv2d_kernel *kernel, const p
 static inline __attribute__((always_inline)) d_spread d_spread_over(d_has_fn *has, const conv2d_kernel *kernel,
                                                                     const problem *p, size_t most, size_t extent)
 {
+    enum { ALIKE = 4 };
     d_spread s = {.largest = most};
     while (!has(kernel, p, s.largest))
         s.largest--;
-    /* Alike rather than large: 28 columns as 4 times 7, not as 8, 8, 8 and 4. */
     const size_t fewest = divide_up(extent, s.largest), even = fewest ? divide_up(extent, fewest) : s.largest;
-    if (has(kernel, p, even))
+    if (fewest <= ALIKE && has(kernel, p, even)) /* 28 columns as 4 times 7, not as 8, 8, 8 and 4 */
         s.largest = even;
     s.pieces = s.full = extent / s.largest;
     size_t rest = extent % s.largest;
-    size_t size = s.full && rest && !has(kernel, p, rest) ? half_of(has, kernel, p, s.largest + rest, s.largest) : 0;
+    size_t size = 0;
+    const size_t both = s.full && rest ? s.largest + rest : 0;
+    if (both && both <= CONV2D_MAX_TILE_COLUMNS && has(kernel, p, both))
+        size = both;
+    else if (both && !has(kernel, p, rest))
+        size = half_of(has, kernel, p, both, s.largest);
     if (size) { /* one less is full */
         s.pieces = --s.full;
         rest += s.largest;
@@ -75,7 +80,9 @@ static inline bool d_has_rows(const conv2d_kernel *kernel, const problem *p, siz
     if (!has_tile(kernel, n, 1))
         return false;
     const bool unrolled = !kernel->nhwc && kernel->kernel_width;
-    const int variant = unrolled && p->out_width <= kernel->lanes ? d_variant(kernel, p, 0) : CONV2D_INTERIOR;
+    const int variant = unrolled && p->out_width <= kernel->lanes ? d_variant(kernel, p, 0)
+                        : kernel->nhwc                            ? CONV2D_BOTH
+                                                                  : CONV2D_INTERIOR;
     return tile_of(kernel, n, 1)->variant[variant] && d_rows_pay(kernel, p, n);
 }
 
@@ -111,14 +118,20 @@ d_piece conv2d_d_rows_apart(const d_rows *rows, size_t index)
     return (d_piece){first + piece.begin * rows->step, piece.count};
 }
 
-/* Of an NHWC kernel. */
+/* Of an NHWC kernel.  Inputs of groups that are not whole vectors are read as parts of them.  7 taps leave no registers
+ * that could hold what 8 columns read, which pays for few tiles only (Zen 5, stride 1: 8 columns 1.4, 16 1.08, 32 0.95,
+ * and 24 as 6, 6, 6, 6 1.13, as 8, 8, 8 0.96). */
 static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t n)
 {
-    (void)p;
-    return has_tile(kernel, 1, n);
+    if (n == 8 && kernel->kernel_width == 7 && p->stride_w == 1 && p->out_width > 16)
+        return false;
+    const int variant = p->in_channels == p->out_channels ? CONV2D_BOTH : CONV2D_PART;
+    return has_tile(kernel, 1, n) && tile_of(kernel, 1, n)->variant[variant];
 }
 
+/* The main tile, which runs along a row by itself, serves most of a long one. */
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
 {
-    return d_spread_over(d_has_columns, kernel, p, CONV2D_MAX_TILE_COLUMNS, p->out_width);
+    const size_t most = p->out_width > 32 ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
+    return d_spread_over(d_has_columns, kernel, p, most, p->out_width);
 }
