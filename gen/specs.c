@@ -85,10 +85,11 @@ static const tile_row d_any[] = {{1, 4, MAIN}, {1, 1, REST}};
 static const tile_row d_nhwc_avx512[] = {{2, 8, LEAN}, {2, 7, MAIN}, {2, 6, LEAN}, {2, 5, LEAN}, {2, 4, REST},
                                          {2, 2, REST}, {2, 1, REST}, {1, 8, LEAN}, {1, 7, REST}, {1, 6, LEAN},
                                          {1, 5, LEAN}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
-static const tile_row d_nhwc_avx2[] = {{2, 4, MAIN}, {2, 2, REST}, {2, 1, REST},
-                                       {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
+static const tile_row d_nhwc_avx2[] = {{2, 4, MAIN}, {2, 3, LEAN}, {2, 2, REST}, {2, 1, REST},
+                                       {1, 4, REST}, {1, 3, LEAN}, {1, 2, REST}, {1, 1, REST}};
 static const tap_row d_group_taps[] = {{3, 1}, {3, 2}};
-static const tile_row d_group_avx2[] = {{1, 7, MAIN}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
+static const tile_row d_group_avx2[] = {{1, 8, LEAN}, {1, 7, MAIN}, {1, 6, LEAN}, {1, 5, LEAN},
+                                        {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
 static const tile_row d_nhwc_any_avx512[] = {{1, 14, MAIN}, {1, 7, REST}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
 static const tile_row d_nhwc_any_avx2[] = {{1, 7, MAIN}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
 
