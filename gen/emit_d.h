@@ -55,7 +55,7 @@ static inline const char *d_weights(int first, int out_row)
 /* NCHW: whether taps are loaded from where the dilation has them; folded rows are shifted in registers. */
 static inline bool d_loads_apart(const spec *s)
 {
-    return spec_dilates(s) && s->border != FOLDED;
+    return spec_dilates(s) && s->taps.kernel_width > 1 && s->border != FOLDED;
 }
 
 /* NCHW: several input channels. */

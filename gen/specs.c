@@ -72,8 +72,8 @@ static const tap_row d_uneven_avx2_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 /* Of one row: signals, and kernels that are cut into rows and columns.  AVX2's lanes along channels are as fast with
  * more taps (Zen 5, 256x1x128 1x5 1.19). */
-static const tap_row d_line_taps[] = {{3, 1}, {5, 1}, {7, 1}};
-static const tap_row d_line_avx2_taps[] = {{3, 1}};
+static const tap_row d_line_taps[] = {{1, 1}, {3, 1}, {5, 1}, {7, 1}};
+static const tap_row d_line_avx2_taps[] = {{1, 1}, {3, 1}};
 static const tile_row d_line[] = {{4, 1, MAIN}, {1, 1, REST}};
 static const tile_row d_sum_avx512[] = {{7, 1, MAIN}, {4, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 /* Few channels on either side: few output channels have W load for every FMA or two, and many store to many planes. */
