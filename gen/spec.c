@@ -226,7 +226,9 @@ bool spec_generated(const spec *s)
     if (s->family == FAMILY_F)
         return s->border == INTERIOR;
     if (is_looped(s))
-        return s->border == EDGE || (families[s->family].nhwc && s->border == INTERIOR);
+        return (s->border == EDGE && s->tile.use != LEAN) || (families[s->family].nhwc && s->border == INTERIOR);
+    if (s->family == FAMILY_D_SCALE && (s->border == LEFT || s->border == BOTH)) /* one tap leaves no side */
+        return false;
     if ((s->border == FOLDED && !folds(s)) || (is_between(s) && !is_small_kernel(s)))
         return false;
     if (is_rows(s->family))

@@ -22,7 +22,7 @@ typedef struct isa_row {
 } isa_row;
 
 /* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.
- * LINE: of one kernel row.  SUM: of several input channels. */
+ * LINE: of one kernel row.  SCALE: of one tap.  SUM: of several input channels. */
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
@@ -30,6 +30,7 @@ typedef enum family {
     FAMILY_D,
     FAMILY_D_UNEVEN,
     FAMILY_D_LINE,
+    FAMILY_D_SCALE,
     FAMILY_D_SUM,
     FAMILY_D_ANY,
     FAMILY_D_NHWC,
@@ -53,7 +54,7 @@ typedef struct tap_row {
 } tap_row;
 
 /* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  LEAN: those of D, NHWC, that have no
- * variants for rows of tiles inside the input and for parts of vectors. */
+ * variants for parts of vectors and, unrolled, for rows of tiles inside the input. */
 typedef enum tile_use { REST, MAIN, LEAN } tile_use;
 
 typedef struct tile_row {
@@ -102,13 +103,14 @@ static inline int kernel_rows(const spec *s)
 /* D, NCHW, unrolled, stride 1: whether neighbouring taps may be any distance apart. */
 static inline bool spec_dilates(const spec *s)
 {
-    return s->family == FAMILY_D_LINE || (s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1);
+    return s->family == FAMILY_D_LINE || s->family == FAMILY_D_SCALE ||
+           (s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1);
 }
 
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {
-    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_LINE || f == FAMILY_D_SUM;
+    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_LINE || f == FAMILY_D_SCALE || f == FAMILY_D_SUM;
 }
 
 /* Registers and instructions of a spec's innermost tap. */

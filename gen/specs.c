@@ -72,9 +72,12 @@ static const tap_row d_uneven_avx2_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 /* Of one row: signals, and kernels that are cut into rows and columns.  AVX2's lanes along channels are as fast with
  * more taps (Zen 5, 256x1x128 1x5 1.19). */
-static const tap_row d_line_taps[] = {{1, 1}, {3, 1}, {5, 1}, {7, 1}};
-static const tap_row d_line_avx2_taps[] = {{1, 1}, {3, 1}};
+static const tap_row d_line_taps[] = {{3, 1}, {5, 1}, {7, 1}};
+static const tap_row d_line_avx2_taps[] = {{3, 1}};
 static const tile_row d_line[] = {{4, 1, MAIN}, {1, 1, REST}};
+/* Planes times a number each: one row, as those of all 1x1 are. */
+static const tap_row d_scale_taps[] = {{1, 1}};
+static const tile_row d_scale[] = {{1, 1, MAIN}};
 static const tile_row d_sum_avx512[] = {{7, 1, MAIN}, {4, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 /* Few channels on either side: few output channels have W load for every FMA or two, and many store to many planes. */
 static const tap_row d_sum_taps[] = {{3, 1}, {5, 1}};
@@ -90,7 +93,8 @@ static const tile_row d_nhwc_avx2[] = {{2, 4, MAIN}, {2, 3, LEAN}, {2, 2, REST},
 static const tap_row d_group_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_group_avx2[] = {{1, 8, LEAN}, {1, 7, MAIN}, {1, 6, LEAN}, {1, 5, LEAN},
                                         {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
-static const tile_row d_nhwc_any_avx512[] = {{1, 14, MAIN}, {1, 7, REST}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
+static const tile_row d_nhwc_any_avx512[] = {{1, 14, MAIN}, {1, 10, LEAN}, {1, 8, LEAN}, {1, 7, REST},
+                                             {1, 5, LEAN},  {1, 4, REST},  {1, 2, REST}, {1, 1, REST}};
 static const tile_row d_nhwc_any_avx2[] = {{1, 7, MAIN}, {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
 
 const family_row families[] = {
@@ -100,6 +104,7 @@ const family_row families[] = {
     [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_UNEVEN] = {"d_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_LINE] = {"d_line", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
+    [FAMILY_D_SCALE] = {"d_scale", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_SUM] = {"d_sum", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 's', false, true},
     [FAMILY_D_ANY] = {"d_any", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_NHWC] = {"d_nhwc", "CONV2D_FAMILY_D", "(rows x columns)", 'd', true, false},
@@ -122,6 +127,8 @@ const tile_set tile_sets[] = {
     {FAMILY_D_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_uneven_avx512)},
     {FAMILY_D_LINE, &isa_avx2, ROWS(d_line_avx2_taps), ROWS(d_line)},
     {FAMILY_D_LINE, &isa_avx512, ROWS(d_line_taps), ROWS(d_line)},
+    {FAMILY_D_SCALE, &isa_avx2, ROWS(d_scale_taps), ROWS(d_scale)},
+    {FAMILY_D_SCALE, &isa_avx512, ROWS(d_scale_taps), ROWS(d_scale)},
     {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_rows_avx2)},
     {FAMILY_D_SUM, &isa_avx512, ROWS(d_sum_taps), ROWS(d_sum_avx512)},
     {FAMILY_D_ANY, &isa_avx2, ROWS(d_any_taps), ROWS(d_any)},

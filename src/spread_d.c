@@ -26,18 +26,19 @@ static inline __attribute__((always_inline)) d_spread d_spread_over(d_has_fn *ha
     if (fewest <= ALIKE && has(kernel, p, even)) /* 28 columns as 4 times 7, not as 8, 8, 8 and 4 */
         s.largest = even;
     s.pieces = s.full = extent / s.largest;
-    size_t rest = extent % s.largest;
-    size_t size = 0;
-    const size_t both = s.full && rest ? s.largest + rest : 0;
-    if (both && both <= CONV2D_MAX_TILE_COLUMNS && has(kernel, p, both))
-        size = both;
-    else if (both && !has(kernel, p, rest))
-        size = half_of(has, kernel, p, both, s.largest);
-    if (size) { /* one less is full */
-        s.pieces = --s.full;
-        rest += s.largest;
-    } else
-        size = s.largest;
+    size_t rest = extent % s.largest, size = s.largest;
+    const size_t both = rest + (s.full ? s.largest : 0); /* the rest and one that is full */
+    size_t one = 0;
+    if (rest && both <= CONV2D_MAX_TILE_COLUMNS && has(kernel, p, both))
+        one = both;
+    else if (rest && !has(kernel, p, rest))
+        one = half_of(has, kernel, p, both, s.largest);
+    if (one) {
+        if (s.full)
+            s.pieces = --s.full;
+        rest = both;
+        size = one;
+    }
     for (size_t at = 0; at < rest; at += size) {
         while (size > rest - at || !has(kernel, p, size))
             size--;

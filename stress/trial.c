@@ -316,7 +316,7 @@ bool takes_dilation(const conv2d_kernel_info *kernel)
 {
     const bool rows = kernel->family[0] == 'd' && kernel->kernel_width && !strstr(kernel->name, "_nhwc_");
     return rows && kernel->stride_w == 1 && row_stride(kernel) == 1 && !sums_channels(kernel) &&
-           (kernel->kernel_width == 3 || unrolled_rows(kernel) == 1);
+           (kernel->kernel_width == 3 || (kernel->kernel_width > 1 && unrolled_rows(kernel) == 1));
 }
 
 size_t row_stride(const conv2d_kernel_info *kernel)

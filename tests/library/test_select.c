@@ -74,8 +74,12 @@ static const choice choices[] = {
     {"128x12x160 3x3 s1x2 p1 g128", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1x2__avx512_d6x1"},
     {"240x12x80 5x5 s2x1 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"48x3x96 5x5 p2 g48", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
-    {"1632x12x12 5x5 p2 g1632", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
+    {"1632x12x12 5x5 p2 g1632", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
     {"64x24x160 3x3 s2x1 p1 g64", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s2x1__avx2_d4x1"},
+    /* Planes times a number each. */
+    {"640x14x14 1x1 g640", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_d1x1"},
+    {"640x7x7 1x1 g640", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_d1x1"},
+    {"96x28x28 1x1 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     /* 7 columns are cut into 4, 2 and 1, or not at all. */
     {"672x14x14 5x5 s2 p2 g672", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s2__avx2_d2x4"},
     {"768x7x7 7x7 p3 g768", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
@@ -160,6 +164,10 @@ static const choice two_wide_choices[] = {
     {"16x64x64 2x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     {"192x14x14 5x1 p2x0 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_d4x1"},
     {"192x14x14 5x1 p2x0 g192 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
+    /* Whole vectors of a strided row, which is copied fast; as many channels a group as lanes. */
+    {"256x64x64 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w16x1"},
+    {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},
+    {"608x14x14 608x3x3 s2 p1 g38 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
 };
 
 static conv2d_desc desc_of(const char *text)
