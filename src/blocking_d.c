@@ -98,7 +98,8 @@ static void set_image_band(blocking *b, const problem *p, const conv2d_kernel *k
 static void cut_bands(blocking *b, const problem *p, const conv2d_kernel *kernel, size_t channels)
 {
     const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float) / channels;
-    const size_t tile_rows = kernel->tile_channels, tile_columns = kernel->tile_columns;
+    const d_spread across = conv2d_spread_columns(kernel, p);
+    const size_t tile_rows = kernel->tile_channels, tile_columns = d_widest(&across);
     size_t columns = divide_up(p->out_width, tile_columns) * tile_columns;
     while (columns > tile_columns && band_pixels(p, kernel, tile_rows, columns) > budget)
         columns = divide_up(columns / 2, tile_columns) * tile_columns;

@@ -73,6 +73,15 @@ static inline d_piece d_piece_at(const d_spread *s, size_t index)
     return (d_piece){s->full * s->largest + s->begin[index - s->full], s->count[index - s->full]};
 }
 
+/* The widest piece of columns: a rest may be wider than what is full. */
+static inline size_t d_widest(const d_spread *s)
+{
+    size_t widest = s->full ? s->largest : 1;
+    for (size_t i = s->full; i < s->pieces; i++)
+        widest = max_size(widest, s->count[i - s->full]);
+    return widest;
+}
+
 /*
  * The output rows of an NCHW kernel.  With a dilation those `step` apart are neighbours to a tile, for they share input
  * rows: the rows from 0 on, then those from 1 on, ...; the first of these `longer` times one row more.

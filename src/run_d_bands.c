@@ -165,7 +165,7 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
     copy += -((uintptr_t)copy / sizeof *copy) % CONV2D_OC_BLOCK; /* to a cache line */
     const size_t band_rows = max_size(b->band_rows / run.rows.largest, 1);
     const bool whole_rows = b->band_columns >= p->out_width; /* what is left of them may be several tiles */
-    const size_t band_columns = whole_rows ? run.columns.pieces : max_size(b->band_columns / run.columns.largest, 1);
+    const size_t band_columns = whole_rows ? run.columns.pieces : max_size(b->band_columns / d_widest(&run.columns), 1);
     const size_t across = divide_up(run.columns.pieces, band_columns);
     const size_t chunks = divide_up(p->groups * p->out_channels, b->chunk_channels);
     const share units = share_of(p->batch * chunks * across * run.rows.pieces, part, parts);
