@@ -7,8 +7,8 @@
 
 /*
  * The kernel height is a run-time loop everywhere: a range of kernel rows is what borders need anyway.  Looped taps are
- * as fast as unrolled ones in long loops (99 % of peak in L1; Zen 5, W's 5 and 7 taps with both strides 1.00, but 3 taps
- * 0.97); K has 3 of them unrolled for the sake of small maps, whose tiles all lie at a border (Zen 4, 512->512 @7:
+ * as fast as unrolled ones in long loops (99 % of peak in L1; Zen 5, W's 5 and 7 taps with both strides 1.00, but 3
+ * taps 0.97); K has 3 of them unrolled for the sake of small maps, whose tiles all lie at a border (Zen 4, 512->512 @7:
  * AVX-512 91 -> 96 %, AVX2 70 -> 77 %).
  */
 static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {0, 0}};
@@ -91,7 +91,7 @@ static const tile_row d_nhwc_avx512[] = {{2, 8, LEAN}, {2, 7, MAIN}, {2, 6, LEAN
 static const tile_row d_nhwc_avx2[] = {{2, 4, MAIN}, {2, 3, LEAN}, {2, 2, REST}, {2, 1, REST},
                                        {1, 4, REST}, {1, 3, LEAN}, {1, 2, REST}, {1, 1, REST}};
 static const tap_row d_group_taps[] = {{3, 1}, {3, 2}};
-static const tile_row d_group_avx2[] = {{1, 8, LEAN}, {1, 7, MAIN}, {1, 6, LEAN}, {1, 5, LEAN},
+static const tile_row d_group_avx2[] = {{1, 7, MAIN}, {1, 6, LEAN}, {1, 5, LEAN},
                                         {1, 4, REST}, {1, 2, REST}, {1, 1, REST}};
 static const tile_row d_nhwc_any_avx512[] = {{1, 14, MAIN}, {1, 10, LEAN}, {1, 8, LEAN}, {1, 7, REST},
                                              {1, 5, LEAN},  {1, 4, REST},  {1, 2, REST}, {1, 1, REST}};

@@ -138,8 +138,8 @@ static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, cons
     return in + (conv2d_writes_pixels(p) ? (double)(p->out_height * p->out_width) * pixel : 0);
 }
 
-/* A plane times a number: a call for each, and another for the last vector (Zen 5, cycles: AVX-512 16x16 102, 17x17 193,
- * 28x28 165; AVX2 16x16 114, 17x17 201, 28x28 183). */
+/* A plane times a number: a call for each, and another for the last vector (Zen 5, cycles: AVX-512 16x16 102, 17x17
+ * 193, 28x28 165; AVX2 16x16 114, 17x17 201, 28x28 183). */
 static double w_scale_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const double vectors = (double)(p->out_height * divide_up(p->out_width, kernel->lanes));

@@ -32,7 +32,7 @@ static const char *const problems[] = {
     "3x18x8x37 18x2x4 s3 p1 g18",  "3x16x8x37 16x3x3 p1 g4 res",     "3x16x8x37 16x3x3 s2 p1 g4 b",
     "3x16x8x37 16x5x5 s2 p2 g4 b", "3x5x8x37 3x3x3 p1 b res",        "3x5x8x37 2x5x5 p2 relu",
     "3x18x8x37 18x1x3 p0x1 g18 b", "3x18x8x37 18x1x5 p0x4 d2 g18",   "3x18x8x37 18x1x7 p0x3 g18 res",
-    "3x18x8x37 18x3x3 p2 d2 g18",
+    "3x18x8x37 18x3x3 p2 d2 g18",  "3x18x8x37 18x1x1 g18 b res",
 };
 
 /* A problem with the tensors in place. */

@@ -184,7 +184,7 @@ Test(tune, no_record_changes_a_bit)
     }
     if (conv2d_cpu_isa() < CONV2D_ISA_AVX2)
         return; /* the reference has no knobs */
-    cr_assert_gt(used, 1000);
+    cr_assert_gt(used, 900, "%zu", used);
     for (size_t knob = 0; knob < CONV2D_KNOBS; knob++)
         cr_assert_gt(with_knobs[knob], 5, "%s: %zu", conv2d_knob_name((conv2d_knob)knob), with_knobs[knob]);
 }
