@@ -82,13 +82,10 @@ void emit_part(writer *w, const isa_row *isa)
     part_name(isa, name, sizeof name);
     line(w, "TARGET void %s(const float *in, ptrdiff_t below, float *even, size_t even_count, float *odd,", name);
     block_begin(w, "    size_t odd_count)");
-    if (isa->lanes == 16)
-        for (int odd = 0; odd < 2; odd++)
-            line(w,
-                 "const __m512i %s_lanes = _mm512_add_epi32(_mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, "
-                 "22, "
-                 "24, 26, 28, 30), _mm512_set1_epi32(%d));",
-                 odd ? "odd" : "even", odd);
+    for (int odd = 0; isa->lanes == 16 && odd < 2; odd++)
+        line(w, "const __m512i %s_lanes = _mm512_setr_epi32(%s);", odd ? "odd" : "even",
+             odd ? "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31"
+                 : "0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30");
     line(w, "size_t i = 0;");
     emit_whole_vectors(w, isa);
     emit_rest(w, isa);

@@ -7,8 +7,8 @@
 
 #include "tiles.h"
 
-/* Outputs along an axis, spread over the tile sizes there are: as many of the largest as fit, then smaller ones; two
- * instead of a large one and several small ones. */
+/* Outputs along an axis, spread over the tile sizes there are: as many of the largest as fit, then smaller ones; few of
+ * them as alike as may be. */
 typedef struct d_spread {
     size_t largest, full, pieces; /* pieces: the full ones and those of the rest */
     uint8_t begin[CONV2D_MAX_TILE_CHANNELS], count[CONV2D_MAX_TILE_CHANNELS]; /* of the rest, behind the full ones */

@@ -15,27 +15,27 @@ static inline size_t half_of(d_has_fn *has, const conv2d_kernel *kernel, const p
     return 0;
 }
 
-static inline __attribute__((always_inline)) d_spread d_spread_over(d_has_fn *has, const conv2d_kernel *kernel,
-                                                                    const problem *p, size_t most, size_t extent)
+/* Up to `alike` tiles are made as alike as there are. */
+static inline __attribute__((always_inline)) d_spread
+d_spread_over(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t most, size_t alike, size_t extent)
 {
-    enum { ALIKE = 4 };
-    d_spread s = {.largest = most};
+    d_spread s = {.largest = min_size(most, extent)};
+    if (extent == 0)
+        return s;
     while (!has(kernel, p, s.largest))
         s.largest--;
-    const size_t fewest = divide_up(extent, s.largest), even = fewest ? divide_up(extent, fewest) : s.largest;
-    if (fewest <= ALIKE && has(kernel, p, even)) /* 28 columns as 4 times 7, not as 8, 8, 8 and 4 */
+    const size_t fewest = divide_up(extent, s.largest), even = divide_up(extent, fewest);
+    if (fewest <= alike && even < s.largest && has(kernel, p, even) && has(kernel, p, extent - even * (fewest - 1)))
         s.largest = even;
     s.pieces = s.full = extent / s.largest;
-    size_t rest = extent % s.largest, size = s.largest;
-    const size_t both = rest + (s.full ? s.largest : 0); /* the rest and one that is full */
-    size_t one = 0;
+    size_t rest = extent % s.largest, size = s.largest, one = 0;
+    const size_t both = s.largest + rest; /* the rest and one that is full */
     if (rest && both <= CONV2D_MAX_TILE_COLUMNS && has(kernel, p, both))
         one = both;
-    else if (rest && !has(kernel, p, rest))
+    else if (rest && ((fewest == 2 && alike && 2 * rest < s.largest) || !has(kernel, p, rest)))
         one = half_of(has, kernel, p, both, s.largest);
     if (one) {
-        if (s.full)
-            s.pieces = --s.full;
+        s.pieces = --s.full;
         rest = both;
         size = one;
     }
@@ -87,10 +87,13 @@ static inline bool d_has_rows(const conv2d_kernel *kernel, const problem *p, siz
     return tile_of(kernel, n, 1)->variant[variant] && d_rows_pay(kernel, p, n);
 }
 
+/* Two tiles are better alike (Zen 5: 5 rows as 3 and 2 1.26, 8 as 4 and 4 1.1, 5x5 10 as 6 and 4 1.18), but where there
+ * is one of 12 (13 as 7 and 6 0.91), or stride 2 (8 as 4 and 4 0.93). */
 d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p)
 {
-    return d_spread_over(d_has_rows, kernel, p, CONV2D_MAX_TILE_CHANNELS,
-                         divide_up(p->out_height, d_row_step(kernel, p)));
+    const size_t extent = divide_up(p->out_height, d_row_step(kernel, p));
+    return d_spread_over(d_has_rows, kernel, p, CONV2D_MAX_TILE_CHANNELS, extent < 12 && p->stride_h == 1 ? 2 : 0,
+                         extent);
 }
 
 void conv2d_d_rows(const conv2d_kernel *kernel, const problem *p, d_rows *rows)
@@ -130,9 +133,12 @@ static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t 
     return has_tile(kernel, 1, n) && tile_of(kernel, 1, n)->variant[variant];
 }
 
-/* The main tile, which runs along a row by itself, serves most of a long one. */
+/* The main tile, which runs along a row by itself, serves most of a long one.  Else 28 columns are 4 times 7, not 8, 8, 8
+ * and 4; what loops over taps takes long for each tile, however few its columns (Zen 5, 9x9: 16 as 8 and 8 0.89, as 14
+ * and 2 1). */
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
 {
-    const size_t most = p->out_width > 32 ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
-    return d_spread_over(d_has_columns, kernel, p, most, p->out_width);
+    const size_t width = p->out_width, most = width > 32 ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
+    const size_t alike = kernel->kernel_width ? 4 : width < kernel->tile_columns ? 2 : 0;
+    return d_spread_over(d_has_columns, kernel, p, most, alike, width);
 }
