@@ -64,8 +64,8 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool apart = !kernel->kernel_width && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;
     const bool banded = !kernel->kernel_width && p->dilation_w > 1 && is_two_wide(kernel) && !apart;
     const double dilated = banded ? 1.25 : !apart ? 1 : wide ? 2.8 : 2;
-    /* A shuffle for each 1.5 FMAs; K has broadcasts (Zen 5, 16 channels a group 0.93 times K's speed; AVX2, 120x13x13 3x3
-     * s2 0.9 times that of lanes along columns). */
+    /* A shuffle for each 1.5 FMAs; K has broadcasts (Zen 5, 16 channels a group 0.93 times K's speed; AVX2,
+     * 120x13x13 3x3 s2 0.9 times that of lanes along columns). */
     const bool shuffles = p->in_channels == 16 && is_two_wide(kernel);
     const double strided = p->stride_w == 1 ? 1 : shuffles || !wide ? 1.28 : 1.2;
     const d_spread columns = conv2d_spread_columns(kernel, p);

@@ -133,12 +133,15 @@ static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t 
     return has_tile(kernel, 1, n) && tile_of(kernel, 1, n)->variant[variant];
 }
 
-/* The main tile, which runs along a row by itself, serves most of a long one.  Else 28 columns are 4 times 7, not 8, 8, 8
- * and 4; what loops over taps takes long for each tile, however few its columns (Zen 5, 9x9: 16 as 8 and 8 0.89, as 14
- * and 2 1). */
+/* The main tile, which runs along a row by itself, serves most of a long one; soon where there is little to compute
+ * (Zen 5, 3x3 s2: 24 columns as 8, 8 and 8 0.87 to 0.99, 5x5 s2 1.08).  Else 28 columns are 4 times 7, not 8, 8, 8 and
+ * 4; what loops over taps takes long for each tile, however few its columns (9x9: 16 as 8 and 8 take 1.12 times as long
+ * as 14 and 2). */
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
 {
-    const size_t width = p->out_width, most = width > 32 ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
+    const bool little = !kernel->grouped && p->kernel_width == 3 && p->stride_w == 2;
+    const size_t width = p->out_width,
+                 most = width > (little ? 16 : 32) ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
     const size_t alike = kernel->kernel_width ? 4 : width < kernel->tile_columns ? 2 : 0;
     return d_spread_over(d_has_columns, kernel, p, most, alike, width);
 }
