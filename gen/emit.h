@@ -30,9 +30,9 @@ void emit_stores(writer *w, const isa_row *isa);
 void transpose_name(const isa_row *isa, char *name, size_t size);
 void store_name(const isa_row *isa, const char *layout, char *name, size_t size);
 
-/* W: the function that parts the columns of a row. */
-void emit_part(writer *w, const isa_row *isa);
-void part_name(const isa_row *isa, char *name, size_t size);
+/* W: the function that sorts the columns of a row of stride 2. */
+void emit_deinterleave(writer *w, const isa_row *isa);
+void deinterleave_name(const isa_row *isa, char *name, size_t size);
 
 /* Applies the activation of `source` to `count` vectors; name(i) formats the i-th variable. */
 typedef void vector_name(int index, const void *context, char *name, size_t size);

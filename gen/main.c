@@ -103,9 +103,9 @@ static void write_header(const char *directory)
             line(&w, "conv2d_transpose_fn %s;", transpose);
         }
         if (tile_sets[i].family == FAMILY_W) {
-            char part[SPEC_NAME_SIZE];
-            part_name(tile_sets[i].isa, part, sizeof part);
-            line(&w, "conv2d_part_fn %s;", part);
+            char deinterleave[SPEC_NAME_SIZE];
+            deinterleave_name(tile_sets[i].isa, deinterleave, sizeof deinterleave);
+            line(&w, "conv2d_deinterleave_fn %s;", deinterleave);
         }
     }
     for (size_t i = 0; i < activated_count; i++) {
@@ -131,7 +131,7 @@ static void write_set(const char *directory, const tile_set *set)
     if (set->family == FAMILY_K)
         emit_stores(&w, set->isa);
     if (set->family == FAMILY_W)
-        emit_part(&w, set->isa);
+        emit_deinterleave(&w, set->isa);
     line(&w, "#endif");
     close_output(&w, file);
 }

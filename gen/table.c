@@ -67,7 +67,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     const budget b = spec_budget(&s);
     char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], index[SPEC_NAME_SIZE], activate[SPEC_NAME_SIZE];
     char nchw[SPEC_NAME_SIZE] = "NULL", nhwc[SPEC_NAME_SIZE] = "NULL";
-    char transpose[SPEC_NAME_SIZE] = "NULL", part[SPEC_NAME_SIZE] = "NULL";
+    char transpose[SPEC_NAME_SIZE] = "NULL", deinterleave[SPEC_NAME_SIZE] = "NULL";
     spec_name(&s, name, sizeof name);
     tiles_name(set, taps, tiles, sizeof tiles);
     index_name(set, index, sizeof index);
@@ -79,7 +79,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     if (set->family == FAMILY_W || set->family == FAMILY_D_SUM || families[set->family].nhwc)
         transpose_name(set->isa, transpose, sizeof transpose);
     if (set->family == FAMILY_W)
-        part_name(set->isa, part, sizeof part);
+        deinterleave_name(set->isa, deinterleave, sizeof deinterleave);
     scope_begin(w);
     line(w, ".name = \"%s\",", name);
     line(w, ".family = %s, .nhwc = %s, .grouped = %s,", families[set->family].level,
@@ -93,7 +93,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     line(w, ".registers = %d, .fmas = %d, .loads = %d,", budget_registers(&b), b.fmas, b.loads);
     line(w, ".tiles = %s, .tile_index = %s,", tiles, index);
     line(w, ".store_nchw = %s, .store_nhwc = %s, .transpose = %s,", nchw, nhwc, transpose);
-    line(w, ".part = %s, .activate = %s,", part, activate);
+    line(w, ".deinterleave = %s, .activate = %s,", deinterleave, activate);
     block_end_with(w, ",");
 }
 

@@ -160,8 +160,8 @@ typedef void conv2d_transpose_fn(const float *from, ptrdiff_t from_pitch, size_t
                                  ptrdiff_t to_pitch);
 
 /* Copies so many columns 0, 2, 4 ... of a row, and so many columns 1, 3, 5 ...  The row below is `below` from it. */
-typedef void conv2d_part_fn(const float *in, ptrdiff_t below, float *even, size_t even_count, float *odd,
-                            size_t odd_count);
+typedef void conv2d_deinterleave_fn(const float *in, ptrdiff_t below, float *even, size_t even_count, float *odd,
+                                    size_t odd_count);
 
 /* Applies an activation from CONV2D_HARD_SWISH on, in place, to `rows` rows of `columns` floats. */
 typedef void conv2d_activate_fn(conv2d_activation activation, float *out, size_t rows, size_t columns,
@@ -189,7 +189,7 @@ typedef struct conv2d_kernel {
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
     conv2d_store_fn *store_nchw, *store_nhwc; /* K; D, NHWC */
     conv2d_transpose_fn *transpose;           /* W; D, NHWC, and sums */
-    conv2d_part_fn *part;                     /* W */
+    conv2d_deinterleave_fn *deinterleave;     /* W */
     conv2d_activate_fn *activate;
 } conv2d_kernel;
 

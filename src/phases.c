@@ -31,8 +31,8 @@ static void copy_row(const phase *phases, size_t stride, const float *in, float 
 }
 
 /* Fills the workspace with the input rows of a row tile; rows and columns of padding stay as they are, unread. */
-void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_part_fn *part, const float *in, float *scratch,
-                        size_t first_row)
+void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_deinterleave_fn *deinterleave, const float *in,
+                        float *scratch, size_t first_row)
 {
     const size_t top = first_row * p->stride_h, stride = p->stride_w;
     const size_t begin = top < p->pad_top ? min_size(p->pad_top - top, b->scratch_rows) : 0;
@@ -49,7 +49,7 @@ void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_part_fn *par
             /* The pitch of a last row may be anything. */
             const ptrdiff_t below = y + 1 < p->in_height ? p->in.row : 0;
             if (stride == 2)
-                part(from, below, to + phases[0].begin, phases[0].count, to + phases[1].begin, phases[1].count);
+                deinterleave(from, below, to + phases[0].begin, phases[0].count, to + phases[1].begin, phases[1].count);
             else
                 copy_row(phases, stride, from, to);
         }

@@ -295,8 +295,8 @@ void conv2d_fetch_columns(const problem *p, const float *in, size_t columns);
 void conv2d_fill_panel(const problem *p, const blocking *b, const float *in, float *panel, size_t columns,
                        bool fetches);
 /* The input rows of a row tile of W, whose first output row is first_row, from one group's input. */
-void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_part_fn *part, const float *in, float *scratch,
-                        size_t first_row);
+void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_deinterleave_fn *deinterleave, const float *in,
+                        float *scratch, size_t first_row);
 
 /* run_*.c: a part of the work.  The problem is not empty. */
 typedef void run_fn(const ready_plan *p, const conv2d_args *args, size_t part, size_t parts);

@@ -15,7 +15,7 @@ void conv2d_w_fill_rows(const w_run *run, const float *image, size_t first_row)
 {
     const problem *p = run->p;
     if (p->in.column == 1) {
-        conv2d_fill_phases(p, run->b, run->kernel->part, image, run->scratch, first_row);
+        conv2d_fill_phases(p, run->b, run->kernel->deinterleave, image, run->scratch, first_row);
         return;
     }
     /* Upwards: what a row's last vectors write too much belongs to the next one. */

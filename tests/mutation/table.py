@@ -56,7 +56,7 @@ MUTANTS = [
      'x = p->act_a > x ? p->act_a : x;', 'x = x > p->act_a ? x : p->act_a;', 'contract random'),
 
     # Family W.
-    ('columns are read one too far', 'gen/part.c',
+    ('columns are read one too far', 'gen/deinterleave.c',
      '2 * even_left - 1 :', '2 * even_left :', 'bounds variants'),
     ('the last column of a phase is not copied', 'src/phases.c',
      'min_size(divide_up(p->in_width - first, p->stride_w), phase_pitch',

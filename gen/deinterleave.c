@@ -2,9 +2,9 @@
 /* The function that copies W's input rows of stride 2: the even columns of a row, and the odd ones. */
 #include "emit.h"
 
-void part_name(const isa_row *isa, char *name, size_t size)
+void deinterleave_name(const isa_row *isa, char *name, size_t size)
 {
-    snprintf(name, size, "conv2d_part__%s", isa->name);
+    snprintf(name, size, "conv2d_deinterleave__%s", isa->name);
 }
 
 /* Two vectors of columns become one of even columns and one of odd ones. */
@@ -76,10 +76,10 @@ static void emit_rest(writer *w, const isa_row *isa)
     block_end(w);
 }
 
-void emit_part(writer *w, const isa_row *isa)
+void emit_deinterleave(writer *w, const isa_row *isa)
 {
     char name[SPEC_NAME_SIZE];
-    part_name(isa, name, sizeof name);
+    deinterleave_name(isa, name, sizeof name);
     line(w, "TARGET void %s(const float *in, ptrdiff_t below, float *even, size_t even_count, float *odd,", name);
     block_begin(w, "    size_t odd_count)");
     for (int odd = 0; isa->lanes == 16 && odd < 2; odd++)
