@@ -15,7 +15,7 @@ static inline size_t half_of(d_has_fn *has, const conv2d_kernel *kernel, const p
     return 0;
 }
 
-/* Up to `alike` tiles are made as alike as there are. */
+/* Up to `alike` tiles are made as alike as there are; of two, a rest of half a tile is alike enough. */
 static inline __attribute__((always_inline)) d_spread
 d_spread_over(d_has_fn *has, const conv2d_kernel *kernel, const problem *p, size_t most, size_t alike, size_t extent)
 {
@@ -122,26 +122,31 @@ d_piece conv2d_d_rows_apart(const d_rows *rows, size_t index)
     return (d_piece){first + piece.begin * rows->step, piece.count};
 }
 
-/* Of an NHWC kernel.  Inputs of groups that are not whole vectors are read as parts of them.  7 taps leave no registers
- * that could hold what 8 columns read, which pays for few tiles only (Zen 5, stride 1: 8 columns 1.4, 16 1.08, 32 0.95,
- * and 24 as 6, 6, 6, 6 1.13, as 8, 8, 8 0.96). */
+/* Of an NHWC kernel.  Inputs of groups that are not whole vectors are read as parts of them. */
 static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t n)
 {
-    if (n == 8 && kernel->kernel_width == 7 && p->stride_w == 1 && p->out_width > 16)
-        return false;
     const int variant = p->in_channels == p->out_channels ? CONV2D_BOTH : CONV2D_PART;
     return has_tile(kernel, 1, n) && tile_of(kernel, 1, n)->variant[variant];
 }
 
-/* The main tile, which runs along a row by itself, serves most of a long one; soon where there is little to compute
- * (Zen 5, 3x3 s2: 24 columns as 8, 8 and 8 0.87 to 0.99, 5x5 s2 1.08).  Else 28 columns are 4 times 7, not 8, 8, 8 and
- * 4; what loops over taps takes long for each tile, however few its columns (9x9: 16 as 8 and 8 take 1.12 times as long
- * as 14 and 2). */
-d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
+/*
+ * Up to how many columns tiles wider than the main one, which runs along a row by itself, are of use.  3x3 with stride
+ * 2 has little to compute (Zen 5: 24 columns as 8, 8 and 8 0.87 to 0.99, 5x5 1.08); 7 taps leave no registers that
+ * could hold what 8 columns read (16 columns as 8 and 8 1.08, 32 0.95, 24 as 8, 8 and 8 0.96, as four times 6 1.13).
+ */
+static size_t long_row(const conv2d_kernel *kernel, const problem *p)
 {
     const bool little = !kernel->grouped && p->kernel_width == 3 && p->stride_w == 2;
-    const size_t width = p->out_width,
-                 most = width > (little ? 16 : 32) ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
+    const bool wide = kernel->kernel_width == 7 && p->stride_w == 1;
+    return little || wide ? 16 : 32;
+}
+
+/* 28 columns are 4 times 7, not 8, 8, 8 and 4; but what loops over taps takes long for each tile, however few its
+ * columns (9x9: 16 as 8 and 8 take 1.12 times as long as 14 and 2). */
+d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
+{
+    const size_t width = p->out_width;
+    const size_t most = width > long_row(kernel, p) ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
     const size_t alike = kernel->kernel_width ? 4 : width < kernel->tile_columns ? 2 : 0;
     return d_spread_over(d_has_columns, kernel, p, most, alike, width);
 }
