@@ -137,18 +137,21 @@ static double loading_factor(const problem *p)
     return p->in_channels == 1 && p->stride_w == 1 ? 1.6 : 1.4;
 }
 
+/* Of one kernel row: loads, most of them across lines, and stores (Zen 5, 12 layers of 3 to 7 taps 1.8-2.6; of one tap
+ * AVX-512 3.8 cycles a vector, AVX2 3.0). */
+static double line_factor(const conv2d_kernel *kernel)
+{
+    if (kernel->kernel_height > 1)
+        return 1;
+    return kernel->kernel_width > 1 ? 1.9 : kernel->lanes == 16 ? 4.6 : 2.6;
+}
+
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const bool wide = kernel->lanes == 16;
     const double slow = is_two_wide(kernel) ? loading_factor(p) : wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.4;
     const double strided = p->stride_w == 1 ? 1 : wide ? 1.4 : 1.6;
-    /* Of one kernel row: loads, most of them across lines, and stores (Zen 5, 12 layers of 3 to 7 taps 1.8-2.6; of one
-     * tap AVX-512 3.8 cycles a vector, AVX2 3.0). */
-    const double slower = kernel->grouped             ? planes_factor(p, kernel)
-                          : kernel->kernel_height > 1 ? 1
-                          : kernel->kernel_width > 1  ? 1.9
-                          : wide                      ? 4.6
-                                                      : 2.6;
+    const double slower = kernel->grouped ? planes_factor(p, kernel) : line_factor(kernel);
     const double channels = (double)(p->in_channels * p->out_channels) * slower;
     const double taps = valid_rows(p) * (double)p->kernel_width * channels;
     const d_spread rows = conv2d_spread_rows(kernel, p);
