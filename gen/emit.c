@@ -106,6 +106,7 @@ void emit_tile(writer *w, const spec *s)
         [FAMILY_D] = emit_d_tile,
         [FAMILY_D_UNEVEN] = emit_d_tile,
         [FAMILY_D_LINE] = emit_d_tile,
+        [FAMILY_D_ROLL] = emit_d_roll_tile,
         [FAMILY_D_SCALE] = emit_d_tile,
         [FAMILY_D_SUM] = emit_d_tile,
         [FAMILY_D_ANY] = emit_d_any_tile,

@@ -111,7 +111,12 @@ static budget d_budget(const spec *s)
     const int taps = s->taps.kernel_width, rows = s->border == FOLDED ? 2 : 1;
     const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns;
     budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
-    if (is_rows(s->family)) {
+    if (s->family == FAMILY_D_ROLL) {
+        b.inputs = 2;
+        b.others = 1; /* a tap */
+        b.weights = taps;
+        b.loads = 1;
+    } else if (is_rows(s->family)) {
         if (s->isa->mask_registers)
             b.inputs = taps == 3 ? 3 * s->taps.stride : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
@@ -223,7 +228,7 @@ bool spec_generated(const spec *s)
         return goes_through(s);
     if (s->border == ALONG)
         return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.channels == 1 && s->tile.columns == 1;
-    if (s->family == FAMILY_F)
+    if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL)
         return s->border == INTERIOR;
     if (is_looped(s))
         return (s->border == EDGE && s->tile.use != LEAN) || (families[s->family].nhwc && s->border == INTERIOR);
@@ -255,7 +260,7 @@ void spec_name(const spec *s, char *name, size_t size)
     char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
-    const char *rows = s->family == FAMILY_D_LINE ? "kh1_" : "";
+    const char *rows = s->family == FAMILY_D_LINE || s->family == FAMILY_D_ROLL ? "kh1_" : "";
     if (s->family == FAMILY_D_UNEVEN)
         snprintf(stride, sizeof stride, "%dx%d", row_stride(s), s->taps.stride);
     else if (s->taps.stride)

@@ -22,7 +22,8 @@ typedef struct isa_row {
 } isa_row;
 
 /* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.
- * LINE: of one kernel row.  SCALE: of one tap.  SUM: of several input channels. */
+ * LINE: of one kernel row.  ROLL: of one, whose taps are neighbours.  SCALE: of one tap.  SUM: of several input
+ * channels. */
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
@@ -30,6 +31,7 @@ typedef enum family {
     FAMILY_D,
     FAMILY_D_UNEVEN,
     FAMILY_D_LINE,
+    FAMILY_D_ROLL,
     FAMILY_D_SCALE,
     FAMILY_D_SUM,
     FAMILY_D_ANY,
@@ -97,7 +99,7 @@ static inline int row_stride(const spec *s)
 /* D, NCHW, unrolled: the kernel's rows. */
 static inline int kernel_rows(const spec *s)
 {
-    return s->family == FAMILY_D_LINE ? 1 : s->taps.kernel_width;
+    return s->family == FAMILY_D_LINE || s->family == FAMILY_D_ROLL ? 1 : s->taps.kernel_width;
 }
 
 /* D, NCHW, unrolled, stride 1: whether neighbouring taps may be any distance apart. */
@@ -110,7 +112,8 @@ static inline bool spec_dilates(const spec *s)
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {
-    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_LINE || f == FAMILY_D_SCALE || f == FAMILY_D_SUM;
+    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_LINE || f == FAMILY_D_ROLL || f == FAMILY_D_SCALE ||
+           f == FAMILY_D_SUM;
 }
 
 /* Registers and instructions of a spec's innermost tap. */

@@ -31,6 +31,17 @@ typedef enum conv2d_family {
     CONV2D_FAMILY_F  /* maps of one pixel: lanes along output channels */
 } conv2d_family;
 
+/*
+ * D, rolling taps: part of an output row, vectors of which some outputs lack taps, or are not wanted, and whole ones
+ * behind them.  Bit i of inside: column i from the first vector's first tap on lies inside the input; of wanted: there
+ * is an output i from the first one on.
+ */
+enum { CONV2D_STRETCHES = 2 };
+typedef struct conv2d_stretch {
+    uint64_t inside, wanted;
+    size_t at_border, whole;
+} conv2d_stretch;
+
 /* One call of a tile.  Pitches and offsets are in elements. */
 typedef struct conv2d_tile {
     /* Input of the first channel, first valid kernel row, kernel column 0, at the tile's first output column.  May
@@ -66,7 +77,8 @@ typedef struct conv2d_tile {
     /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
     /* So many tiles: F, and W with AVX2, for the output channels that follow; K, any stride, inside the input, for the
-     * columns that follow.  From each to the next of K's: input, outputs, what it fetches of both. */
+     * columns that follow; D, rolling taps, for the rows that follow.  From each to the next of K's: input, outputs,
+     * what it fetches of both. */
     size_t repeats;
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     /* D, NCHW: the output channels of a group, a power of two, less one, after which the next has an input of its own,
@@ -104,6 +116,8 @@ typedef struct conv2d_tile {
     /* AVX2: 7 masks of sums (stride 2), 7 of loads (stride 1: by tap, and of the sums too; stride 2: of two vectors), a
      * word for each lane.  Those of sums are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */
     const int32_t (*words)[8];
+
+    const conv2d_stretch *stretches; /* NCHW, rolling taps: the row's CONV2D_STRETCHES */
 
     ptrdiff_t in_plane_pitch;  /* NCHW, several input channels: between them */
     ptrdiff_t prefetch_in;     /* W, D: from `in` to the input row that the next output row, or channel, will need */
@@ -182,6 +196,7 @@ typedef struct conv2d_kernel {
     uint8_t stride_h;      /* D, NCHW, unrolled: of tiles of several rows; single ones take any */
     uint8_t kernel_height; /* D, NCHW, unrolled */
     bool dilates;          /* D, NCHW, unrolled: taps may be any distance apart */
+    bool rolls;            /* D, NCHW, of one kernel row: a tile is a whole row, its taps are shifted in registers */
     uint8_t tile_channels; /* the main tile, in the units of its tile row */
     uint8_t tile_columns;
     uint8_t registers, fmas, loads; /* of the main tile: vector registers; vector instructions per tap */

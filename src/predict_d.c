@@ -137,13 +137,37 @@ static double loading_factor(const problem *p)
     return p->in_channels == 1 && p->stride_w == 1 ? 1.6 : 1.4;
 }
 
-/* Of one kernel row: loads, most of them across lines, and stores (Zen 5, 12 layers of 3 to 7 taps 1.8-2.6; of one tap
- * AVX-512 3.8 cycles a vector, AVX2 3.0). */
+/* Of one kernel row: loads, most of them across lines, and stores (Zen 5, AVX2's 3 taps 1.8-2.6; of one tap AVX-512 3.8
+ * cycles a vector, AVX2 3.0). */
 static double line_factor(const conv2d_kernel *kernel)
 {
     if (kernel->kernel_height > 1)
         return 1;
     return kernel->kernel_width > 1 ? 1.9 : kernel->lanes == 16 ? 4.6 : 2.6;
+}
+
+/* An FMA and a shuffle for each tap; at a border masks, too (Zen 5, 3 to 15 taps on 133 rows of 14 to 1000 columns).
+ * Where one FMA begins in a cycle, both take two cycles of three units: reckoned, not measured. */
+static double rolled_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    conv2d_stretch stretches[CONV2D_STRETCHES];
+    conv2d_find_stretches(kernel, p, stretches);
+    const double taps = (double)p->kernel_width, inside = is_two_wide(kernel) ? 2.1 + 0.52 * taps : 1.35 * taps;
+    const double at_border = (double)(stretches[0].at_border + stretches[1].at_border);
+    const double row = 6 + at_border * (2.5 + 1.3 * taps) + (double)stretches[0].whole * inside;
+    return (double)p->out_channels * (10 + (double)p->out_height * row);
+}
+
+/* A load for each tap, nearly all of them across lines (Zen 5, 57 of these). */
+static double loaded_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const double vectors = (double)divide_up(p->out_width, kernel->lanes), taps = (double)p->kernel_width;
+    return (double)p->out_channels * (8 + (double)p->out_height * vectors * (3 + 1.2 * taps));
+}
+
+static bool loads_each_tap(const conv2d_kernel *kernel)
+{
+    return is_two_wide(kernel) && kernel->kernel_height == 1 && kernel->kernel_width > 1;
 }
 
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -182,6 +206,9 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
     /* Before the first tile (1x5x5 1x3x3 0.62 times K's speed). */
     const double before = 250.0 / (double)(p->batch * p->groups);
     const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;
-    return (kernel->kernel_width ? unrolled_cycles(p, kernel) : looped_cycles(p, kernel)) + planes + memory + before +
-           10;
+    const double cycles = kernel->rolls            ? rolled_cycles(p, kernel)
+                          : loads_each_tap(kernel) ? loaded_cycles(p, kernel)
+                          : kernel->kernel_width   ? unrolled_cycles(p, kernel)
+                                                   : looped_cycles(p, kernel);
+    return cycles + planes + memory + before + 10;
 }

@@ -16,6 +16,7 @@ typedef struct d_run {
     size_t lanes, span_count;
     size_t most_vectors; /* that one call of a tile should serve */
     d_span *spans;       /* D_MAX_SPANS */
+    conv2d_stretch stretches[CONV2D_STRETCHES];
     conv2d_tile tile;
 } d_run;
 
@@ -106,6 +107,20 @@ static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t 
     run->tile.weights = weights;
 }
 
+/* Some output rows of a kernel whose taps roll. */
+static void run_rolled_rows(d_run *run, const d_chunk *at, d_piece rows, ptrdiff_t out)
+{
+    const problem *p = run->p;
+    out += (ptrdiff_t)rows.begin * p->out.row;
+    run->tile.in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) +
+                   (ptrdiff_t)(rows.begin * p->stride_h) * p->in.row - (ptrdiff_t)p->pad_left;
+    run->tile.out = run->args->out + out;
+    if (p->has_residual)
+        run->tile.residual = run->args->residual + out;
+    run->tile.repeats = rows.count;
+    tile_of(run->kernel, 1, 1)->variant[CONV2D_INTERIOR](&run->tile);
+}
+
 /* The channels of a chunk in some rows, which have just been stored. */
 static void activate_rows(const d_run *run, const d_chunk *at, d_piece rows, ptrdiff_t out)
 {
@@ -127,9 +142,13 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
     run->tile.block_repeats = CONV2D_OC_BLOCK - packed_channel(p, at->group, at->oc) % CONV2D_OC_BLOCK;
     run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc);
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
-    for (size_t tile = begin; tile < end; tile++) {
-        const d_piece rows = d_rows_at(&run->rows, tile);
-        if (run->span_count)
+    const bool rolls = run->kernel->rolls; /* then tiles are rows */
+    const size_t at_once = rolls && p->curve == CONV2D_NONE ? end - begin : 1;
+    for (size_t tile = begin; tile < end; tile += at_once) {
+        const d_piece rows = rolls ? (d_piece){tile, at_once} : d_rows_at(&run->rows, tile);
+        if (rolls)
+            run_rolled_rows(run, at, rows, out);
+        else if (run->span_count)
             run_spans(run, at, rows.begin, rows.count, out);
         else
             run_looped_row(run, at, rows.begin, out);
@@ -247,7 +266,11 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     run.tile.column_step = (ptrdiff_t)p->stride_w;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     run.tile.next_block = (ptrdiff_t)(packed_block_size(p) - CONV2D_OC_BLOCK);
-    if (plan->kernel->kernel_width)
+    if (plan->kernel->rolls) {
+        conv2d_find_stretches(run.kernel, p, run.stretches);
+        run.tile.stretches = run.stretches;
+        run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->stride_h;
+    } else if (plan->kernel->kernel_width)
         run.span_count = conv2d_find_spans(run.kernel, p, spans);
     if (plan->blocking.band_rows) {
         run_planes(&run, args->workspace + part * plan->blocking.workspace, plan->blocking.band_rows,

@@ -133,6 +133,9 @@ typedef struct d_span {
  * their number. */
 size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *spans);
 
+/* spans_d.c: what the rows of a kernel whose taps roll consist of. */
+void conv2d_find_stretches(const conv2d_kernel *kernel, const problem *p, conv2d_stretch stretches[CONV2D_STRETCHES]);
+
 /*
  * A run of tiles whose lanes are channels.  The tensors may have another layout: then the input is a copy in the
  * workspace, or the outputs rest there until they are stored.

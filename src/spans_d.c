@@ -96,3 +96,22 @@ size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *
     }
     return count;
 }
+
+/* The padding is less than the kernel: one vector at the left at most, and at the right three windows, of two vectors
+ * each, that end beyond the input. */
+void conv2d_find_stretches(const conv2d_kernel *kernel, const problem *p, conv2d_stretch stretches[CONV2D_STRETCHES])
+{
+    const size_t lanes = kernel->lanes, vectors = divide_up(p->out_width, lanes), inputs = p->in_width + p->pad_left;
+    const size_t left = p->pad_left ? 1 : 0, windows = inputs < 2 * lanes ? 0 : inputs / lanes - 1;
+    const size_t whole_end = max_size(min_size(windows, p->out_width / lanes), left);
+    const size_t begins[CONV2D_STRETCHES] = {0, whole_end * lanes};
+    for (size_t i = 0; i < CONV2D_STRETCHES; i++) {
+        const ptrdiff_t first = (ptrdiff_t)begins[i] - (ptrdiff_t)p->pad_left;
+        stretches[i] = (conv2d_stretch){
+            .inside = d_bits(-first, (ptrdiff_t)p->in_width - first),
+            .wanted = d_bits(0, (ptrdiff_t)p->out_width - (ptrdiff_t)begins[i]),
+            .at_border = i ? vectors - whole_end : left,
+            .whole = i ? 0 : whole_end - left,
+        };
+    }
+}

@@ -193,7 +193,7 @@ static void make_depthwise(choices *c, const conv2d_kernel_info *kernel, conv2d_
     d->dilation_w = dilated ? any_size(c, 30) : 1;
     d->stride_h = dilated ? 1 : d->stride_h;
     const size_t rows = (nhwc ? d->kernel_width : d->kernel_height) / 2 * d->dilation_h;
-    const size_t columns = d->kernel_width / 2 * d->dilation_w;
+    const size_t columns = rolls_taps(kernel) ? d->kernel_width - 1 : d->kernel_width / 2 * d->dilation_w;
     d->pad_top = choose_between(c, 0, rows);
     d->pad_bottom = choose_between(c, 0, rows);
     d->pad_left = choose_between(c, 0, columns);

@@ -312,10 +312,15 @@ size_t unrolled_rows(const conv2d_kernel_info *kernel)
     return strstr(kernel->name, "_kh1_") ? 1 : kernel->kernel_width;
 }
 
+bool rolls_taps(const conv2d_kernel_info *kernel)
+{
+    return kernel->family[0] == 'd' && strrchr(kernel->name, '_')[1] == 'r';
+}
+
 bool takes_dilation(const conv2d_kernel_info *kernel)
 {
     const bool rows = kernel->family[0] == 'd' && kernel->kernel_width && !strstr(kernel->name, "_nhwc_");
-    return rows && kernel->stride_w == 1 && row_stride(kernel) == 1 && !sums_channels(kernel) &&
+    return rows && kernel->stride_w == 1 && row_stride(kernel) == 1 && !sums_channels(kernel) && !rolls_taps(kernel) &&
            (kernel->kernel_width == 3 || (kernel->kernel_width > 1 && unrolled_rows(kernel) == 1));
 }
 

@@ -60,6 +60,7 @@ bool sums_channels(const conv2d_kernel_info *kernel);
  * takes a dilation. */
 size_t unrolled_rows(const conv2d_kernel_info *kernel);
 bool takes_dilation(const conv2d_kernel_info *kernel);
+bool rolls_taps(const conv2d_kernel_info *kernel);
 /* The vertical stride that its tiles of several output rows are made for; of those for any, 2. */
 size_t row_stride(const conv2d_kernel_info *kernel);
 

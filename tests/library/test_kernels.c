@@ -189,6 +189,14 @@ static void wide_borders(subject *s)
     }
 }
 
+/* Padding that other kernels refuse, before and behind rows of a few vectors. */
+static void much_padding(subject *s)
+{
+    for (size_t i = 0; rolls_taps(&s->info) && i < 300; i++)
+        try_problem(s, random_between(&s->state, 1, 6 * s->info.lanes), random_between(&s->state, 1, 20),
+                    s->info.kernel_width, 1, 1, random_below(&s->state, s->info.kernel_width), pick_side(s));
+}
+
 /* Every width, stride and dilation, also those that the kernel refuses. */
 static void all_taps(subject *s)
 {
@@ -211,6 +219,7 @@ ParameterizedTest(size_t *index, kernels, forced)
     all_channels(&s);
     tile_columns(&s);
     wide_borders(&s);
+    much_padding(&s);
     all_taps(&s);
     cr_assert_gt(s.accepted, 0, "%s refused all of %zu problems", s.info.name, s.refused);
     cr_log_info("%s: %zu problems, %zu refused", s.info.name, s.accepted, s.refused);

@@ -72,7 +72,7 @@ Test(plan, forced_kernels)
         char copy[200];
         snprintf(copy, sizeof copy, "%s", info.name);
         const conv2d_options options = {.kernel = copy, .prefer_256 = -1};
-        d = simple_desc(3, 8, 9, 4, 3, info.kernel_width ? info.kernel_width : 3);
+        d = simple_desc(3, 8, 15, 4, 3, info.kernel_width ? info.kernel_width : 3);
         d.stride_w = info.stride_w;
         const conv2d_status status = conv2d_plan_init(&plan, &d, &options);
         memset(copy, 'x', sizeof copy); /* the plan keeps no pointer to options */

@@ -6,7 +6,8 @@
 /* Outputs of so many columns, a plane a group; false if there are none, or more padding than the kernels take. */
 static bool make_problem(problem *p, const conv2d_kernel *kernel, size_t dilation, size_t pads[2], size_t in_width)
 {
-    const size_t reach = (kernel->kernel_width - 1) * dilation, half = kernel->kernel_width / 2 * dilation;
+    const size_t reach = (kernel->kernel_width - 1) * dilation;
+    const size_t most = kernel->rolls ? reach : kernel->kernel_width / 2 * dilation;
     *p = (problem){.batch = 1, .groups = 16, .in_channels = 1, .in_height = 1, .in_width = in_width};
     if (in_width + pads[0] + pads[1] <= reach)
         return false;
@@ -20,7 +21,7 @@ static bool make_problem(problem *p, const conv2d_kernel *kernel, size_t dilatio
     p->out_width = (in_width + pads[0] + pads[1] - reach - 1) / p->stride_w + 1;
     p->in = (pitches){.row = (ptrdiff_t)in_width, .column = 1};
     p->out = (pitches){.row = (ptrdiff_t)p->out_width, .column = 1};
-    return (p->out_width - 1) * p->stride_w + reach < in_width + pads[0] + half;
+    return (p->out_width - 1) * p->stride_w + reach < in_width + pads[0] + most;
 }
 
 static void check_spans(const conv2d_kernel *kernel, const problem *p)
@@ -47,7 +48,7 @@ Test(spans, fit_and_cover)
     size_t checked = 0;
     for (size_t k = 0; k < conv2d_kernel_count; k++) {
         const conv2d_kernel *const kernel = &conv2d_kernels[k];
-        if (kernel->family != CONV2D_FAMILY_D || kernel->nhwc || !kernel->kernel_width)
+        if (kernel->family != CONV2D_FAMILY_D || kernel->nhwc || !kernel->kernel_width || kernel->rolls)
             continue;
         for (size_t i = 0; i < 81 * 16; i++) {
             const size_t dilation = kernel->dilates ? dilations[i % 9] : 1, half = kernel->kernel_width / 2 * dilation;
@@ -60,4 +61,50 @@ Test(spans, fit_and_cover)
         }
     }
     cr_assert(conv2d_kernel_count == 1 || checked > 1000, "%zu problems", checked);
+}
+
+/* All vectors of the row, in order; what is said of those at a border reaches as far as they do. */
+static void check_stretches(const conv2d_kernel *kernel, const problem *p)
+{
+    enum { MOST_AT_BORDER = 3 }; /* bits for their windows, of two vectors each */
+    conv2d_stretch stretches[CONV2D_STRETCHES];
+    conv2d_find_stretches(kernel, p, stretches);
+    ptrdiff_t column = 0;
+    for (size_t i = 0; i < CONV2D_STRETCHES; i++) {
+        const conv2d_stretch *const at = &stretches[i];
+        const ptrdiff_t in = column - (ptrdiff_t)p->pad_left, width = (ptrdiff_t)p->in_width;
+        cr_assert(at->at_border <= MOST_AT_BORDER, "%s: %zu of %zu columns", kernel->name, at->at_border, p->out_width);
+        for (ptrdiff_t bit = 0; bit < (ptrdiff_t)((at->at_border + 1) * kernel->lanes); bit++) {
+            cr_assert_eq(at->inside >> bit & 1, in + bit >= 0 && in + bit < width, "%s: %td", kernel->name, in + bit);
+            cr_assert_eq(at->wanted >> bit & 1, column + bit < (ptrdiff_t)p->out_width, "%s", kernel->name);
+        }
+        column += (ptrdiff_t)(at->at_border * kernel->lanes);
+        const ptrdiff_t whole_end = column + (ptrdiff_t)(at->whole * kernel->lanes);
+        if (at->whole) {
+            cr_assert(column >= (ptrdiff_t)p->pad_left && whole_end <= (ptrdiff_t)p->out_width, "%s", kernel->name);
+            cr_assert(whole_end - (ptrdiff_t)p->pad_left + (ptrdiff_t)kernel->lanes <= width, "%s", kernel->name);
+        }
+        column = whole_end;
+    }
+    cr_assert_eq(divide_up(p->out_width, kernel->lanes) * kernel->lanes, (size_t)column, "%s: %zu columns",
+                 kernel->name, p->out_width);
+}
+
+Test(spans, stretches_fit_and_cover)
+{
+    size_t checked = 0, rolling = 0;
+    for (size_t k = 0; k < conv2d_kernel_count; k++) {
+        const conv2d_kernel *const kernel = &conv2d_kernels[k];
+        const size_t taps = kernel->kernel_width;
+        rolling += kernel->rolls;
+        for (size_t i = 0; kernel->rolls && i < taps * taps * 100; i++) {
+            size_t pads[2] = {i % taps, i / taps % taps};
+            problem p;
+            if (make_problem(&p, kernel, 1, pads, 1 + i / (taps * taps))) {
+                check_stretches(kernel, &p);
+                checked++;
+            }
+        }
+    }
+    cr_assert(rolling == 0 || checked > 10000, "%zu problems", checked);
 }

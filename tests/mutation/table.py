@@ -152,8 +152,14 @@ MUTANTS = [
 
     # Family D.
     ('the inside of a row begins one column early (D)', 'src/spans_d.c',
-     'bits(-first, (ptrdiff_t)p->in_width - first)', 'bits(-first - 1, (ptrdiff_t)p->in_width - first)',
+     'span->inside = d_bits(-first,', 'span->inside = d_bits(-first - 1,',
      'variants random'),
+    ('windows at the end of a rolled row are taken for whole (D)', 'src/spans_d.c',
+     '0 : inputs / lanes - 1;', '0 : inputs / lanes;', 'spans bounds kernels random'),
+    ('rolling taps keep the masks of the vector before (D)', 'gen/family_d_roll.c',
+     '    line(w, "inside >>= 16;");\n', '', 'kernels random'),
+    ('rolled rows are neighbours whatever the stride (D)', 'src/run_d.c',
+     'run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->stride_h;', '', 'kernels random'),
     ('a whole vector is stored over more than the next row (D)', 'src/spans_d.c',
      '(follow && wanted >= vector / 2)', 'follow', 'variants bounds random'),
     ('outputs with a residual in place are computed twice (D)', 'src/spans_d.c',
