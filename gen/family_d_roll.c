@@ -29,17 +29,36 @@ static const char *tap_input(int tap, char text[80])
     return text;
 }
 
-/* One vector of outputs; at a border some lack taps, or are not wanted. */
-static void emit_vector(writer *w, const spec *s, bool border)
+/* A vector of outputs, and how much of it there is: all; all, but not the columns behind its last tap; or not all taps
+ * and outputs. */
+typedef enum extent { WHOLE, AT_END, AT_BORDER } extent;
+
+static void emit_next(writer *w, extent e)
+{
+    if (e == WHOLE)
+        line(w, "const __m512i next = _mm512_loadu_si512(columns + 16);");
+    else
+        line(w, "const __m512i next = _mm512_maskz_loadu_epi32((__mmask16)%s, columns + 16);",
+             e == AT_END ? "at->behind" : "(inside >> 16)");
+}
+
+static void emit_store(writer *w, extent e)
+{
+    if (e == AT_BORDER) { /* parts of vectors are slow to store on AMD */
+        line(w, "if ((uint16_t)wanted != 0xffff)");
+        line(w, "    _mm512_mask_storeu_ps(to, (__mmask16)wanted, acc0);");
+        line(w, "else");
+    }
+    line(w, "%s_mm512_storeu_ps(to, acc0);", e == AT_BORDER ? "    " : "");
+}
+
+static void emit_vector(writer *w, const spec *s, extent e)
 {
     char input[80];
-    if (border)
-        line(w, "const __m512i next = _mm512_maskz_loadu_epi32((__mmask16)(inside >> 16), columns + 16);");
-    else
-        line(w, "const __m512i next = _mm512_loadu_si512(columns + 16);");
+    emit_next(w, e);
     line(w, "__m512 acc0 = _mm512_set1_ps(*bias);");
     for (int tap = 0; tap < s->taps.kernel_width; tap++)
-        if (border)
+        if (e == AT_BORDER)
             line(w, "acc0 = _mm512_mask3_fmadd_ps(%s, weight%d, acc0, (__mmask16)(inside >> %d));",
                  tap_input(tap, input), tap, tap);
         else
@@ -47,15 +66,10 @@ static void emit_vector(writer *w, const spec *s, bool border)
     block_begin(w, "if (tile->residual)");
     line(w, "const float *residual = tile->residual + (to - tile->out);");
     line(w, "acc0 = _mm512_add_ps(acc0, %s);",
-         border ? "_mm512_maskz_loadu_ps((__mmask16)wanted, residual)" : "_mm512_loadu_ps(residual)");
+         e == AT_BORDER ? "_mm512_maskz_loadu_ps((__mmask16)wanted, residual)" : "_mm512_loadu_ps(residual)");
     block_end(w);
     emit_d_activation(w, s, 1);
-    if (border) { /* parts of vectors are slow to store on AMD */
-        line(w, "if ((uint16_t)wanted != 0xffff)");
-        line(w, "    _mm512_mask_storeu_ps(to, (__mmask16)wanted, acc0);");
-        line(w, "else");
-    }
-    line(w, "%s_mm512_storeu_ps(to, acc0);", border ? "    " : "");
+    emit_store(w, e);
     line(w, "here = next;");
     line(w, "columns += 16;");
     line(w, "to += 16;");
@@ -68,12 +82,15 @@ void emit_d_roll_tile(writer *w, const spec *s)
     block_begin(w, "for (const conv2d_stretch *at = tile->stretches; at < tile->stretches + CONV2D_STRETCHES; at++)");
     line(w, "uint64_t inside = at->inside, wanted = at->wanted;");
     block_begin(w, "for (size_t vector = at->at_border; vector != 0; vector--)");
-    emit_vector(w, s, true);
+    emit_vector(w, s, AT_BORDER);
     line(w, "inside >>= 16;");
     line(w, "wanted >>= 16;");
     block_end(w);
     block_begin(w, "for (size_t vector = at->whole; vector != 0; vector--)");
-    emit_vector(w, s, false);
+    emit_vector(w, s, WHOLE);
+    block_end(w);
+    block_begin(w, "if (at->at_end)");
+    emit_vector(w, s, AT_END);
     block_end(w);
     block_end(w);
     line(w, "row += tile->in_row_pitch;");

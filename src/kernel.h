@@ -32,14 +32,17 @@ typedef enum conv2d_family {
 } conv2d_family;
 
 /*
- * D, rolling taps: part of an output row, vectors of which some outputs lack taps, or are not wanted, and whole ones
- * behind them.  Bit i of inside: column i from the first vector's first tap on lies inside the input; of wanted: there
- * is an output i from the first one on.
+ * D, rolling taps: part of an output row.  First so many vectors of which some outputs lack taps, or are not wanted,
+ * then so many whole ones, then perhaps a whole one that is the last: of the 16 columns behind its own the input has
+ * but those in `behind`.  Bit i of inside: column i from the first tap of the first output on lies inside the input; of
+ * wanted: there is an output i from the first one on.
  */
 enum { CONV2D_STRETCHES = 2 };
 typedef struct conv2d_stretch {
-    uint64_t inside, wanted;
     size_t at_border, whole;
+    bool at_end;
+    uint32_t behind;
+    uint64_t inside, wanted;
 } conv2d_stretch;
 
 /* One call of a tile.  Pitches and offsets are in elements. */

@@ -154,7 +154,8 @@ static double rolled_cycles(const problem *p, const conv2d_kernel *kernel)
     conv2d_find_stretches(kernel, p, stretches);
     const double taps = (double)p->kernel_width, inside = is_two_wide(kernel) ? 2.1 + 0.52 * taps : 1.35 * taps;
     const double at_border = (double)(stretches[0].at_border + stretches[1].at_border);
-    const double row = 6 + at_border * (2.5 + 1.3 * taps) + (double)stretches[0].whole * inside;
+    const double whole = (double)(stretches[0].whole + stretches[0].at_end);
+    const double row = 6 + at_border * (2.5 + 1.3 * taps) + whole * inside;
     return (double)p->out_channels * (10 + (double)p->out_height * row);
 }
 

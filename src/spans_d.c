@@ -97,13 +97,16 @@ size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *
     return count;
 }
 
-/* The padding is less than the kernel: one vector at the left at most, and at the right three windows, of two vectors
- * each, that end beyond the input. */
+/* The padding is less than the kernel, and that than a vector: one vector lacks taps at the left, and two at the
+ * right. */
 void conv2d_find_stretches(const conv2d_kernel *kernel, const problem *p, conv2d_stretch stretches[CONV2D_STRETCHES])
 {
-    const size_t lanes = kernel->lanes, vectors = divide_up(p->out_width, lanes), inputs = p->in_width + p->pad_left;
-    const size_t left = p->pad_left ? 1 : 0, windows = inputs < 2 * lanes ? 0 : inputs / lanes - 1;
-    const size_t whole_end = max_size(min_size(windows, p->out_width / lanes), left);
+    const size_t lanes = kernel->lanes, vectors = divide_up(p->out_width, lanes), left = p->pad_left ? 1 : 0;
+    const size_t inputs = p->in_width + p->pad_left, taps = p->kernel_width;
+    const size_t all_taps = inputs < taps ? 0 : inputs - taps + 1; /* so many outputs, and those that padding lacks */
+    const size_t whole_end = max_size(min_size(all_taps, p->out_width) / lanes, left);
+    const ptrdiff_t behind = (ptrdiff_t)inputs - (ptrdiff_t)(whole_end * lanes);
+    const bool at_end = whole_end > left && behind < (ptrdiff_t)lanes;
     const size_t begins[CONV2D_STRETCHES] = {0, whole_end * lanes};
     for (size_t i = 0; i < CONV2D_STRETCHES; i++) {
         const ptrdiff_t first = (ptrdiff_t)begins[i] - (ptrdiff_t)p->pad_left;
@@ -111,7 +114,9 @@ void conv2d_find_stretches(const conv2d_kernel *kernel, const problem *p, conv2d
             .inside = d_bits(-first, (ptrdiff_t)p->in_width - first),
             .wanted = d_bits(0, (ptrdiff_t)p->out_width - (ptrdiff_t)begins[i]),
             .at_border = i ? vectors - whole_end : left,
-            .whole = i ? 0 : whole_end - left,
+            .whole = i ? 0 : whole_end - left - at_end,
+            .at_end = i == 0 && at_end,
+            .behind = (uint32_t)d_bits(0, behind),
         };
     }
 }

@@ -63,28 +63,43 @@ Test(spans, fit_and_cover)
     cr_assert(conv2d_kernel_count == 1 || checked > 1000, "%zu problems", checked);
 }
 
-/* All vectors of the row, in order; what is said of those at a border reaches as far as they do. */
+/* What is said of vectors at a border reaches as far as their windows, of two vectors of columns each. */
+static void check_border(const conv2d_kernel *kernel, const problem *p, const conv2d_stretch *at, ptrdiff_t column)
+{
+    enum { MOST = 2 };
+    const ptrdiff_t in = column - (ptrdiff_t)p->pad_left;
+    cr_assert(at->at_border <= MOST, "%s: %zu of %zu columns", kernel->name, at->at_border, p->out_width);
+    for (ptrdiff_t bit = 0; bit < (ptrdiff_t)((at->at_border + 1) * kernel->lanes); bit++) {
+        const bool inside = in + bit >= 0 && in + bit < (ptrdiff_t)p->in_width;
+        cr_assert_eq(at->inside >> bit & 1, inside, "%s: %td of %zu", kernel->name, in + bit, p->in_width);
+        cr_assert_eq(at->wanted >> bit & 1, column + bit < (ptrdiff_t)p->out_width, "%s: %td", kernel->name, column);
+    }
+}
+
+/* Whole vectors lack nothing, and the windows of all but the last lie inside. */
+static ptrdiff_t check_whole(const conv2d_kernel *kernel, const problem *p, const conv2d_stretch *at, ptrdiff_t column)
+{
+    const ptrdiff_t lanes = kernel->lanes, width = (ptrdiff_t)p->in_width, pad = (ptrdiff_t)p->pad_left;
+    const ptrdiff_t first = column - pad, end = column + (ptrdiff_t)at->whole * lanes;
+    cr_assert(!at->whole || (first >= 0 && end - pad + lanes <= width), "%s: %td", kernel->name, end);
+    if (!at->at_end)
+        return end;
+    const ptrdiff_t behind = width - (end - pad + lanes);
+    cr_assert(first >= 0 && behind >= (ptrdiff_t)p->kernel_width - 1, "%s: %td", kernel->name, behind);
+    cr_assert_eq(at->behind & 0xffff, (uint32_t)d_bits(0, behind) & 0xffff, "%s: %td", kernel->name, behind);
+    return end + lanes;
+}
+
 static void check_stretches(const conv2d_kernel *kernel, const problem *p)
 {
-    enum { MOST_AT_BORDER = 3 }; /* bits for their windows, of two vectors each */
     conv2d_stretch stretches[CONV2D_STRETCHES];
     conv2d_find_stretches(kernel, p, stretches);
     ptrdiff_t column = 0;
     for (size_t i = 0; i < CONV2D_STRETCHES; i++) {
-        const conv2d_stretch *const at = &stretches[i];
-        const ptrdiff_t in = column - (ptrdiff_t)p->pad_left, width = (ptrdiff_t)p->in_width;
-        cr_assert(at->at_border <= MOST_AT_BORDER, "%s: %zu of %zu columns", kernel->name, at->at_border, p->out_width);
-        for (ptrdiff_t bit = 0; bit < (ptrdiff_t)((at->at_border + 1) * kernel->lanes); bit++) {
-            cr_assert_eq(at->inside >> bit & 1, in + bit >= 0 && in + bit < width, "%s: %td", kernel->name, in + bit);
-            cr_assert_eq(at->wanted >> bit & 1, column + bit < (ptrdiff_t)p->out_width, "%s", kernel->name);
-        }
-        column += (ptrdiff_t)(at->at_border * kernel->lanes);
-        const ptrdiff_t whole_end = column + (ptrdiff_t)(at->whole * kernel->lanes);
-        if (at->whole) {
-            cr_assert(column >= (ptrdiff_t)p->pad_left && whole_end <= (ptrdiff_t)p->out_width, "%s", kernel->name);
-            cr_assert(whole_end - (ptrdiff_t)p->pad_left + (ptrdiff_t)kernel->lanes <= width, "%s", kernel->name);
-        }
-        column = whole_end;
+        check_border(kernel, p, &stretches[i], column);
+        column += (ptrdiff_t)(stretches[i].at_border * kernel->lanes);
+        column = check_whole(kernel, p, &stretches[i], column);
+        cr_assert(!stretches[i].whole || column <= (ptrdiff_t)p->out_width, "%s: %td", kernel->name, column);
     }
     cr_assert_eq(divide_up(p->out_width, kernel->lanes) * kernel->lanes, (size_t)column, "%s: %zu columns",
                  kernel->name, p->out_width);
