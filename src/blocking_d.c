@@ -2,6 +2,19 @@
 /* Block sizes of family D: channels that a call runs through, bands and planes in the workspace. */
 #include "run_d.h"
 
+/* D, NCHW, of one kernel row: no input is read twice, and calls may be so long that what it costs to start them no
+ * longer counts (Zen 5, 512x1x1000 1x3, 8 channels a call instead of 2: 1.08; with a dilation, where a row takes three
+ * calls, 1.11-1.13; AVX2 1.04-1.10).  Longer ones would only be harder to share out. */
+static size_t line_channels(const problem *p, const conv2d_kernel *kernel, size_t least)
+{
+    enum { LONG_CALL = 500 }; /* vectors */
+    const size_t vectors = divide_up(p->out_width, kernel->lanes);
+    size_t channels = CONV2D_OC_BLOCK;
+    while (channels > least && channels / 2 * vectors >= LONG_CALL)
+        channels /= 2;
+    return channels;
+}
+
 /*
  * D, NCHW: a call of a tile costs some 50 cycles, which many channels share; but the input rows that the next tile will
  * read again should stay in the L1 (Zen 4, 3x3 @56: 4 channels 79 % of peak, 2: 76, 16: 75; @7: 16 channels 72, 4: 66).
@@ -11,8 +24,11 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
     const bool shared = groups_share_blocks(p);
     if (!shared && kernel->grouped) /* they have the same input */
         return CONV2D_OC_BLOCK;
+    const size_t group = shared ? p->out_channels : 1;
+    if (kernel->kernel_height == 1)
+        return line_channels(p, kernel, group);
     const d_spread rows = conv2d_spread_rows(kernel, p);
-    const size_t most = d_channels_that_stay(p, d_piece_at(&rows, 0).count), group = shared ? p->out_channels : 1;
+    const size_t most = d_channels_that_stay(p, d_piece_at(&rows, 0).count);
     size_t channels = CONV2D_OC_BLOCK; /* the weights of a block's channels are neighbours */
     while (channels > group && channels * p->in_channels > most * group)
         channels /= 2;
