@@ -75,12 +75,11 @@ static bool is_between(const spec *s)
     return s->family == FAMILY_D && s->isa->mask_registers && s->tile.channels % 3 == 0;
 }
 
-/* AVX-512's tile of 2 rows of 7x7, stride 1: 15 KB that single rows replace (Zen 5: 24x160x160 0.994, 96x128x128 0.995,
- * but 8x16x16 0.92; from 16 channels on maps so small have lanes along these). */
+/* The tile of 2 rows of 7x7, stride 1: 22 KB that single rows replace (Zen 5: 24x160x160 0.994, 96x128x128 0.995, but
+ * 8x16x16 0.92, AVX2 3x30x64 0.98; of more channels maps so small have lanes along these). */
 static bool is_low(const spec *s)
 {
-    return s->family == FAMILY_D && s->isa->mask_registers && s->tile.channels == 2 && s->taps.kernel_width == 7 &&
-           s->taps.stride == 1;
+    return s->family == FAMILY_D && s->tile.channels == 2 && s->taps.kernel_width == 7 && s->taps.stride == 1;
 }
 
 static bool is_small_kernel(const spec *s)
@@ -121,8 +120,8 @@ static budget d_budget(const spec *s)
     budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
     if (s->family == FAMILY_D_ROLL) {
         b.inputs = 2;
-        b.others = 1; /* a tap */
-        b.weights = taps;
+        b.others = s->isa->mask_registers ? 1 : 2;                  /* a tap, and what AVX2 shifts it out of */
+        b.weights = s->isa->mask_registers || taps <= 7 ? taps : 7; /* a border takes the others for its masks */
         b.loads = 1;
     } else if (is_rows(s->family)) {
         if (s->isa->mask_registers)

@@ -75,8 +75,9 @@ static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, RE
 static const tap_row d_line_taps[] = {{3, 1}, {5, 1}, {7, 1}};
 static const tap_row d_line_avx2_taps[] = {{3, 1}};
 static const tile_row d_line[] = {{4, 1, MAIN}, {1, 1, REST}};
-/* And their taps that are neighbours. */
-static const tap_row d_roll_taps[] = {{3, 1}, {4, 1}, {5, 1}, {7, 1}, {9, 1}, {11, 1}, {15, 1}};
+/* And their taps that are neighbours: no more than two vectors have. */
+static const tap_row d_roll_avx512_taps[] = {{3, 1}, {4, 1}, {5, 1}, {7, 1}, {9, 1}, {11, 1}, {15, 1}};
+static const tap_row d_roll_avx2_taps[] = {{3, 1}, {4, 1}, {5, 1}, {7, 1}, {9, 1}};
 static const tile_row d_roll[] = {{1, 1, MAIN}};
 /* Planes times a number each: one row, as those of all 1x1 are. */
 static const tap_row d_scale_taps[] = {{1, 1}};
@@ -131,7 +132,8 @@ const tile_set tile_sets[] = {
     {FAMILY_D_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_uneven_avx512)},
     {FAMILY_D_LINE, &isa_avx2, ROWS(d_line_avx2_taps), ROWS(d_line)},
     {FAMILY_D_LINE, &isa_avx512, ROWS(d_line_taps), ROWS(d_line)},
-    {FAMILY_D_ROLL, &isa_avx512, ROWS(d_roll_taps), ROWS(d_roll)},
+    {FAMILY_D_ROLL, &isa_avx2, ROWS(d_roll_avx2_taps), ROWS(d_roll)},
+    {FAMILY_D_ROLL, &isa_avx512, ROWS(d_roll_avx512_taps), ROWS(d_roll)},
     {FAMILY_D_SCALE, &isa_avx2, ROWS(d_scale_taps), ROWS(d_scale)},
     {FAMILY_D_SCALE, &isa_avx512, ROWS(d_scale_taps), ROWS(d_scale)},
     {FAMILY_D_SUM, &isa_avx2, ROWS(d_sum_taps), ROWS(d_rows_avx2)},

@@ -143,7 +143,7 @@ static double line_factor(const conv2d_kernel *kernel)
 {
     if (kernel->kernel_height > 1)
         return 1;
-    return kernel->kernel_width > 1 ? 1.9 : kernel->lanes == 16 ? 4.6 : 2.6;
+    return kernel->kernel_width > 1 ? 2.0 : kernel->lanes == 16 ? 4.6 : 2.6;
 }
 
 /* An FMA and a shuffle for each tap; at a border masks, too (Zen 5, 3 to 15 taps on 133 rows of 14 to 1000 columns).
@@ -152,10 +152,10 @@ static double rolled_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     conv2d_stretch stretches[CONV2D_STRETCHES];
     conv2d_find_stretches(kernel, p, stretches);
-    const double taps = (double)p->kernel_width, inside = is_two_wide(kernel) ? 2.1 + 0.52 * taps : 1.35 * taps;
+    const double taps = (double)p->kernel_width, inside = fma_cycles(kernel) < 1 ? 2.1 + 0.52 * taps : 1.35 * taps;
     const double at_border = (double)(stretches[0].at_border + stretches[1].at_border);
     const double whole = (double)(stretches[0].whole + stretches[0].at_end);
-    const double row = 6 + at_border * (2.5 + 1.3 * taps) + whole * inside;
+    const double row = 6 + at_border * ((kernel->lanes == 16 ? 2.5 : 6) + 1.3 * taps) + whole * inside;
     return (double)p->out_channels * (10 + (double)p->out_height * row);
 }
 

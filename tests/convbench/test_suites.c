@@ -74,7 +74,8 @@ Test(suites, add_up)
 /* Those without published sums: at least every line is a problem that can be planned. */
 Test(suites, can_be_planned)
 {
-    static const char *const others[] = {"super_resolution", "ppocr_v4_det", "ppocr_v4_rec", "edge", "headline"};
+    static const char *const others[] = {"super_resolution", "ppocr_v4_det", "ppocr_v4_rec", "edge",
+                                         "headline",         "sequence"};
     for (size_t i = 0; i < COUNT_OF(networks) + COUNT_OF(others); i++) {
         const char *name = i < COUNT_OF(networks) ? networks[i].name : others[i - COUNT_OF(networks)];
         problem_list list = read_suite(name);

@@ -65,6 +65,10 @@ static const choice choices[] = {
     {"128x33x33 3x3 p6 d6 g128", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_d4x1"},
     {"512x1x400 1x3 p0x128 d128 g512", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw3_s1__avx512_d4x1"},
     {"96x56x56 1x3 p0,0,1,1 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw3_s1__avx512_d4x1"},
+    /* Rows of one kernel row, long enough that their ends hardly count: taps are shifted in registers. */
+    {"256x1x1024 1x9 p0x4 g256", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw9_s1__avx512_r1x1"},
+    {"1536x1x512 1x4 p0,0,3,0 g1536", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw4_s1__avx2_r1x1"},
+    {"512x1x400 1x15 p0x7 g512", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
     /* With 8 lanes the masks at the ends of rows cost more than transposing does. */
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
@@ -164,6 +168,11 @@ static const choice two_wide_choices[] = {
     {"16x64x64 2x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     {"192x14x14 5x1 p2x0 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_d4x1"},
     {"192x14x14 5x1 p2x0 g192 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
+    /* Rolling taps where a row has vectors without a border. */
+    {"256x1x128 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_r1x1"},
+    {"256x1x32 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
+    {"256x1x1000 1x5 p0x2 g256", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw5_s1__avx2_r1x1"},
+    {"256x1x64 1x3 p0x1 g256", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw3_s1__avx2_d4x1"},
     /* Whole vectors of a strided row, which is copied fast; as many channels a group as lanes. */
     {"256x64x64 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w16x1"},
     {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},

@@ -159,7 +159,7 @@ MUTANTS = [
     ('a rolled row lacks its last whole vector (D)', 'src/spans_d.c',
      '.at_end = i == 0 && at_end,', '.at_end = false,', 'spans bounds kernels random'),
     ('rolling taps keep the masks of the vector before (D)', 'gen/family_d_roll.c',
-     '    line(w, "inside >>= 16;");\n', '', 'kernels random'),
+     '    line(w, "inside >>= %d;", s->isa->lanes);\n', '', 'kernels random'),
     ('rolled rows are neighbours whatever the stride (D)', 'src/run_d.c',
      'run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->stride_h;', '', 'kernels random'),
     ('a whole vector is stored over more than the next row (D)', 'src/spans_d.c',
