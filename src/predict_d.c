@@ -81,7 +81,10 @@ static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool wide = kernel->lanes == 16, gathers = p->stride_w != 1;
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
     const double taps = valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
-    const double each = (wide ? 1.1 : 1.6) * (gathers ? (wide ? 1.4 : 1.6) * 2.0 * kernel->lanes : wide ? 3.2 : 5);
+    const double each = (wide ? 1.1 : 1.6) * (gathers               ? (wide ? 1.4 : 1.6) * 2.0 * kernel->lanes
+                                              : is_two_wide(kernel) ? 4.6
+                                              : wide                ? 3.2
+                                                                    : 5);
     const double least = (wide ? 12 : 15) * vectors * (double)(p->out_height * p->out_channels);
     const double all = taps * vectors * fma_cycles(kernel) * each;
     /* Zen 5, 16x28x28 3x3 d2: half the speed of bands of pixels, 32x112x112 0.75. */
