@@ -107,6 +107,11 @@ static void check_image(checker *c, const conv2d_desc *d, problem *p)
                                          d->pad_right, "kernel_width is 0",
                                          "in_width, its padding, stride, dilation or dilated kernel exceeds 2^31 - 1",
                                          "kernel_width: the dilated kernel is larger than the padded input"});
+    /* A single tap is at no distance from others: so it is among what kernels without dilation run. */
+    if (p->kernel_height == 1)
+        p->dilation_h = 1;
+    if (p->kernel_width == 1)
+        p->dilation_w = 1;
 }
 
 typedef struct tensor {

@@ -48,7 +48,7 @@ static bool columns_suit(const problem *p, const conv2d_kernel *kernel)
 /* Of the rows nothing is asked but that they be few enough: chains run bands of them. */
 bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { MOST = 64 };
+    enum { MOST = 256 };
     const bool dilated = p->dilation_h != 1 || p->dilation_w != 1;
     const bool pixels = p->in.channel == 1 && p->out.channel == 1 && p->in.column != 1 && p->out.column != 1;
     const bool reached = pixels || conv2d_band_holds_image(p);

@@ -159,7 +159,7 @@ ParameterizedTest(conv2d_isa *isa, pixels, dilations_run_in_phases)
             d->groups = channels;
             d->batch = i % 9 == 0 ? 2 : 1;
             d->dilation_h = 1 + i % 5;
-            d->dilation_w = 1 + (i / 2 + 1) % 6;
+            d->dilation_w = i % 16 == 15 ? 90 + i : 1 + (i / 2 + 1) % 6;
             d->pad_top = i % 6;
             d->pad_bottom = i / 3 % 5;
             d->pad_left = (i * 5) % (half * d->dilation_w + 3);

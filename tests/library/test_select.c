@@ -168,6 +168,10 @@ static const choice two_wide_choices[] = {
     {"16x64x64 2x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w16x1"},
     {"192x14x14 5x1 p2x0 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_d4x1"},
     {"192x14x14 5x1 p2x0 g192 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
+    /* Phases that are few pixels wide; a single kernel row has no dilation, whatever the descriptor says. */
+    {"512x1x999 1x3 p0x128 d1x128 g512 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
+    {"512x1x999 1x3 p0x32 d32 g512 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
+    {"512x1x999 1x3 p0x1 d9x1 g512", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw3_s1__avx2_r1x1"},
     /* Rolling taps where a row has vectors without a border. */
     {"256x1x128 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_r1x1"},
     {"256x1x32 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
