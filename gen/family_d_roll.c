@@ -19,13 +19,14 @@ static const char *mask_of(const spec *s, const char *bits, char text[TEXT_SIZE]
     return text;
 }
 
-static void emit_load(writer *w, const spec *s, const char *name, const char *bits, const char *from)
+/* A vector of columns, as integers, which is what shifts take. */
+static void emit_columns(writer *w, const spec *s, const char *name, const char *bits, const char *from)
 {
     char mask[TEXT_SIZE];
     if (s->isa->mask_registers)
-        line(w, "%s = _mm512_maskz_loadu_epi32(%s, %s);", name, mask_of(s, bits, mask), from);
+        line(w, "__m512i %s = _mm512_maskz_loadu_epi32(%s, %s);", name, mask_of(s, bits, mask), from);
     else
-        line(w, "%s = _mm256_maskload_epi32((const int *)(%s), %s);", name, from, mask_of(s, bits, mask));
+        line(w, "__m256i %s = _mm256_maskload_epi32((const int *)(%s), %s);", name, from, mask_of(s, bits, mask));
 }
 
 /* The next vector of columns.  AVX2 shifts within 128 bits: out of `here` and `middle`, or of `middle` and `next`. */
@@ -36,12 +37,11 @@ static void emit_next(writer *w, const spec *s, extent e)
     snprintf(from, sizeof from, "columns + %d", lanes);
     snprintf(bits, sizeof bits, "inside >> %d", lanes);
     if (e != WHOLE)
-        emit_load(w, s, lanes == 16 ? "const __m512i next" : "const __m256i next", e == AT_END ? "at->behind" : bits,
-                  from);
+        emit_columns(w, s, "next", e == AT_END ? "at->behind" : bits, from);
     else if (lanes == 16)
-        line(w, "const __m512i next = _mm512_loadu_si512(%s);", from);
+        line(w, "__m512i next = _mm512_loadu_si512(%s);", from);
     else
-        line(w, "const __m256i next = _mm256_loadu_si256((const __m256i *)(%s));", from);
+        line(w, "__m256i next = _mm256_loadu_si256((const __m256i *)(%s));", from);
     if (lanes == 8)
         line(w, "const __m256i middle = _mm256_permute2x128_si256(here, next, 0x21);");
 }
@@ -142,7 +142,7 @@ static void emit_row(writer *w, const spec *s)
 {
     line(w, "const float *columns = row;");
     line(w, "float *to = out_row;");
-    emit_load(w, s, s->isa->lanes == 16 ? "__m512i here" : "__m256i here", "tile->stretches->inside", "columns");
+    emit_columns(w, s, "here", "tile->stretches->inside", "columns");
     block_begin(w, "for (const conv2d_stretch *at = tile->stretches; at < tile->stretches + CONV2D_STRETCHES; at++)");
     line(w, "uint64_t inside = at->inside, wanted = at->wanted;");
     block_begin(w, "for (size_t vector = at->at_border; vector != 0; vector--)");

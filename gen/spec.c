@@ -160,9 +160,11 @@ bool spec_fits(const spec *s)
 {
     const budget b = spec_budget(s);
     const int floats = s->tile.channels * s->isa->lanes;
-    /* What src/tiles.h and src/run_k.c have room for, and the strides whose unrolled taps W can address. */
+    /* What src/tiles.h and src/run_k.c have room for, the strides whose unrolled taps W can address, and the taps that
+     * roll through two vectors. */
     if (s->tile.channels > 16 || s->tile.columns > 14 || (s->family == FAMILY_K && floats > 128) ||
-        (s->family == FAMILY_W && s->taps.kernel_width && s->taps.stride != 1 && s->taps.stride != 2))
+        (s->family == FAMILY_W && s->taps.kernel_width && s->taps.stride != 1 && s->taps.stride != 2) ||
+        (s->family == FAMILY_D_ROLL && s->taps.kernel_width > s->isa->lanes + 1))
         return false;
     return budget_registers(&b) <= s->isa->registers && b.masks <= s->isa->mask_registers;
 }
@@ -267,7 +269,7 @@ void spec_name(const spec *s, char *name, size_t size)
     char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
-    const char *rows = s->family == FAMILY_D_LINE || s->family == FAMILY_D_ROLL ? "kh1_" : "";
+    const char *rows = is_one_row(s->family) ? "kh1_" : "";
     if (s->family == FAMILY_D_UNEVEN)
         snprintf(stride, sizeof stride, "%dx%d", row_stride(s), s->taps.stride);
     else if (s->taps.stride)

@@ -96,10 +96,15 @@ static inline int row_stride(const spec *s)
     return s->family == FAMILY_D_UNEVEN ? 3 - s->taps.stride : s->taps.stride;
 }
 
-/* D, NCHW, unrolled: the kernel's rows. */
+/* D, NCHW, unrolled: whether the kernel has one row, and how many it has. */
+static inline bool is_one_row(family f)
+{
+    return f == FAMILY_D_LINE || f == FAMILY_D_ROLL;
+}
+
 static inline int kernel_rows(const spec *s)
 {
-    return s->family == FAMILY_D_LINE || s->family == FAMILY_D_ROLL ? 1 : s->taps.kernel_width;
+    return is_one_row(s->family) ? 1 : s->taps.kernel_width;
 }
 
 /* D, NCHW, unrolled, stride 1: whether neighbouring taps may be any distance apart. */

@@ -75,7 +75,7 @@ static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, RE
 static const tap_row d_line_taps[] = {{3, 1}, {5, 1}, {7, 1}};
 static const tap_row d_line_avx2_taps[] = {{3, 1}};
 static const tile_row d_line[] = {{4, 1, MAIN}, {1, 1, REST}};
-/* And their taps that are neighbours: no more than two vectors have. */
+/* And those whose taps are neighbours: no more than two vectors have. */
 static const tap_row d_roll_avx512_taps[] = {{3, 1}, {4, 1}, {5, 1}, {7, 1}, {9, 1}, {11, 1}, {15, 1}};
 static const tap_row d_roll_avx2_taps[] = {{3, 1}, {4, 1}, {5, 1}, {7, 1}, {9, 1}};
 static const tile_row d_roll[] = {{1, 1, MAIN}};
