@@ -172,6 +172,8 @@ static const choice two_wide_choices[] = {
     {"512x1x999 1x3 p0x128 d1x128 g512 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
     {"512x1x999 1x3 p0x32 d32 g512 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
     {"512x1x999 1x3 p0x1 d9x1 g512", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw3_s1__avx2_r1x1"},
+    /* Fewer channels than lanes take as long to transpose. */
+    {"3x18x32 7x7 p3 g3", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw7_s1__avx2_d4x1"},
     /* Rolling taps where a row has vectors without a border. */
     {"256x1x128 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_r1x1"},
     {"256x1x32 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
