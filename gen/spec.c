@@ -75,7 +75,7 @@ static bool is_between(const spec *s)
     return s->family == FAMILY_D && s->isa->mask_registers && s->tile.channels % 3 == 0;
 }
 
-/* The tile of 2 rows of 7x7, stride 1: 22 KB that single rows replace (Zen 5: 24x160x160 0.994, 96x128x128 0.995, but
+/* The tile of 2 rows of 7x7, stride 1: 24 KB that single rows replace (Zen 5: 24x160x160 0.994, 96x128x128 0.995, but
  * 8x16x16 0.92, AVX2 3x30x64 0.98; of more channels maps so small have lanes along these). */
 static bool is_low(const spec *s)
 {
