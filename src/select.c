@@ -45,11 +45,10 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
         return "made for dilation 1";
     if (!kernel->nhwc && p->kernel_height != kernel->kernel_height)
         return "made for another kernel height";
-    if (kernel->rolls && (p->pad_left >= p->kernel_width || right_overhang(p) >= (ptrdiff_t)p->kernel_width))
-        return "made for padding of less than the kernel";
-    const size_t half = p->kernel_width / 2 * p->dilation_w;
-    if (!kernel->rolls && (p->pad_left > half || right_overhang(p) > (ptrdiff_t)half))
-        return "made for padding of at most half the kernel";
+    const size_t most = kernel->rolls ? p->kernel_width - 1 : p->kernel_width / 2 * p->dilation_w;
+    if (p->pad_left > most || right_overhang(p) > (ptrdiff_t)most)
+        return kernel->rolls ? "made for padding of less than the kernel"
+                             : "made for padding of at most half the kernel";
     const size_t half_rows = p->kernel_height / 2 * p->dilation_h;
     if (!kernel->nhwc && (p->pad_top > half_rows || bottom_overhang(p) > (ptrdiff_t)half_rows))
         return "made for padding of at most half the kernel";
