@@ -4,7 +4,7 @@
 
 /* D, NCHW, of one kernel row: no input is read twice, and calls may be so long that what it costs to start them no
  * longer counts (Zen 5, 512x1x1000 1x3, 8 channels a call instead of 2: 1.08; with a dilation, where a row takes three
- * calls, 1.11-1.13; AVX2 1.04-1.10).  Longer ones would only be harder to share out. */
+ * calls, 1.11-1.13; AVX2, 4 instead of 2, 1.04-1.10).  Longer ones would only be harder to share out. */
 static size_t line_channels(const problem *p, const conv2d_kernel *kernel, size_t least)
 {
     enum { LONG_CALL = 500 }; /* vectors */

@@ -13,8 +13,8 @@ static double transpose_one(const conv2d_kernel *kernel)
     return kernel->lanes == 16 ? 0.35 : conv2d_cpu()->two_wide_fmas ? 0.40 : 0.56;
 }
 
-/* A group's channels.  8 x 8 at a time takes as long for fewer (AVX2, 3x128x128 11x11 1.49, 3x8x8 2x2 1.17); of 16 x 16
- * half may be left out. */
+/* A group's channels.  8 x 8 at a time takes as long for fewer (Zen 5, AVX2, choices by this 3x128x128 11x11 1.49,
+ * 3x8x8 2x2 1.17); for 16 x 16 that would be too much (8x40x40 4x4 0.76, 72x56x56 7x7 s2 0.94). */
 static double transposed_channels(const problem *p, const conv2d_kernel *kernel, size_t channels)
 {
     if (kernel->lanes == 16)
@@ -151,8 +151,8 @@ static double loading_factor(const problem *p)
     return p->in_channels == 1 && p->stride_w == 1 ? 1.6 : 1.4;
 }
 
-/* Of one kernel row: loads, most of them across lines, and stores (Zen 5, AVX2's 3 taps 1.8-2.6; of one tap AVX-512 3.8
- * cycles a vector, AVX2 3.0). */
+/* Of one kernel row: loads, many of them across lines, and stores (Zen 5, AVX2, 3 taps on rows of 64 to 1000 columns
+ * 2.1-2.8; of one tap AVX-512 3.8 cycles a vector, AVX2 3.0). */
 static double line_factor(const conv2d_kernel *kernel)
 {
     if (kernel->kernel_height > 1)

@@ -57,7 +57,7 @@ conv2d_options options_for(conv2d_isa isa);
 /* Whether it is one of family D's kernels for several input channels and one group. */
 bool sums_channels(const conv2d_kernel_info *kernel);
 /* Of one of family D's kernels with unrolled taps for NCHW: the height of the kernels that it is made for; whether it
- * takes a dilation. */
+ * takes a dilation; whether it shifts its taps in registers, and takes more padding for it. */
 size_t unrolled_rows(const conv2d_kernel_info *kernel);
 bool takes_dilation(const conv2d_kernel_info *kernel);
 bool rolls_taps(const conv2d_kernel_info *kernel);
