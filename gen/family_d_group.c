@@ -6,6 +6,12 @@
  */
 #include "emit_d.h"
 
+/* vpermps of 512 bits with its operand in memory is slower than a load and one (Zen 5, NHWC 1.02-1.06). */
+static bool loads_apart(const spec *s)
+{
+    return s->family == FAMILY_D_GROUP && s->isa->mask_registers && s->taps.stride == 1;
+}
+
 void emit_d_group_load(writer *w, const spec *s, const char *to, const char *from)
 {
     char load[96];
@@ -15,7 +21,11 @@ void emit_d_group_load(writer *w, const spec *s, const char *to, const char *fro
         snprintf(load, sizeof load, "_mm512_maskz_loadu_ps(group_lanes, %s)", from);
     else
         snprintf(load, sizeof load, "_mm256_maskload_ps(%s, group_lanes)", from);
-    if (s->isa->mask_registers)
+    if (loads_apart(s)) {
+        line(w, "%s = %s;", to, load);
+        line(w, "PIN(%s);", to);
+        line(w, "%s = _mm512_permutexvar_ps(lane_from, %s);", to, to);
+    } else if (s->isa->mask_registers)
         line(w, "%s = _mm512_permutexvar_ps(lane_from, %s);", to, load);
     else
         line(w, "%s = _mm256_permutevar8x32_ps(%s, lane_from);", to, load);
