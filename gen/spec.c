@@ -227,7 +227,7 @@ static bool folds(const spec *s)
 /* W, 1x1, where a tile has fewer channels than a block of weights. */
 static bool goes_through(const spec *s)
 {
-    return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.use == MAIN && s->tile.channels < 16;
+    return s->family == FAMILY_W && s->taps.kernel_width == 1 && is_kernel(&s->taps, &s->tile) && s->tile.channels < 16;
 }
 
 bool spec_generated(const spec *s)

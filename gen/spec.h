@@ -55,9 +55,10 @@ typedef struct tap_row {
     int stride;       /* along the row; 0: any */
 } tap_row;
 
-/* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  LEAN: those of D, NHWC, that have no
- * variants for parts of vectors and, unrolled, for rows of tiles inside the input. */
-typedef enum tile_use { REST, MAIN, LEAN } tile_use;
+/* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  SHORT: one where tiles of W are short,
+ * which is to say in 1x1 and with stride 2.  LEAN: those of D, NHWC, that have no variants for parts of vectors and,
+ * unrolled, for rows of tiles inside the input. */
+typedef enum tile_use { REST, MAIN, SHORT, LEAN } tile_use;
 
 typedef struct tile_row {
     int channels; /* W: output channels.  K and F: vectors of output channels.  D: output rows */
@@ -89,6 +90,12 @@ typedef struct spec {
     tile_row tile;
     border border;
 } spec;
+
+/* Whether the dispatch table has a row for these taps and this tile. */
+static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
+{
+    return tile->use == MAIN || (tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2));
+}
 
 /* From an output row to the next, in input rows. */
 static inline int row_stride(const spec *s)

@@ -19,11 +19,12 @@ static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
 static const tap_row k_avx512_taps[] = {{1, 0}, {3, 1}, {3, 2}, {3, 0}, {0, 1}, {0, 0}};
 static const tap_row k_avx2_taps[] = {{1, 1}, {1, 0}, {3, 1}, {3, 0}, {0, 0}};
 
-/* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels. */
+/* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels, 8x2 waits
+ * least at the end of a tile (src/predict_w.c). */
 static const tile_row w_avx512[] = {
-    {16, 1, MAIN}, {12, 2, REST}, {12, 1, REST}, {8, 3, MAIN}, {8, 2, REST}, {8, 1, REST}, {7, 3, REST},
-    {7, 1, REST},  {6, 4, REST},  {6, 1, REST},  {5, 5, REST}, {5, 1, REST}, {4, 6, REST}, {4, 4, REST},
-    {4, 3, REST},  {4, 2, REST},  {4, 1, REST},  {3, 6, REST}, {3, 3, REST}, {3, 1, REST}, {2, 8, REST},
+    {16, 1, MAIN}, {12, 2, REST}, {12, 1, REST}, {8, 3, MAIN}, {8, 2, SHORT}, {8, 1, REST}, {7, 3, REST},
+    {7, 1, REST},  {6, 4, REST},  {6, 1, REST},  {5, 5, REST}, {5, 1, REST},  {4, 6, REST}, {4, 4, REST},
+    {4, 3, REST},  {4, 2, REST},  {4, 1, REST},  {3, 6, REST}, {3, 3, REST},  {3, 1, REST}, {2, 8, REST},
     {2, 4, REST},  {2, 1, REST},  {1, 8, REST},  {1, 4, REST}, {1, 1, REST},
 };
 static const tile_row w_avx2[] = {

@@ -119,7 +119,7 @@ void emit_table(writer *w)
     for (size_t i = 0; i < tile_set_count; i++)
         for (size_t t = 0; t < tile_sets[i].tap_count; t++)
             for (size_t k = 0; k < tile_sets[i].tile_count; k++)
-                if (tile_sets[i].tiles[k].use == MAIN)
+                if (is_kernel(&tile_sets[i].taps[t], &tile_sets[i].tiles[k]))
                     emit_kernel_row(w, &tile_sets[i], &tile_sets[i].taps[t], &tile_sets[i].tiles[k]);
     line(w, "#endif");
     block_end_with(w, ";");

@@ -16,7 +16,7 @@ bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel)
     return true;
 }
 
-/* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use. */
+/* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use, and parts no pairs. */
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
 {
     size_t vectors = p->out_channels < CONV2D_OC_BLOCK ? 1 : kernel->tile_columns;
@@ -27,7 +27,7 @@ size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
                 vectors = width;
         left -= channels;
     }
-    return vectors;
+    return vectors + (takes_pairs(kernel) ? vectors % 2 : 0);
 }
 
 /* Bytes of one input channel that so many vectors of output columns read. */

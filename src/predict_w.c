@@ -18,6 +18,28 @@ static double w_page_cycles(const problem *p, const conv2d_kernel *kernel)
     return ((double)p->in_channels - few) / 250 * (plane < most ? plane / most : 1);
 }
 
+/*
+ * AVX-512, two FMAs a cycle: how far pairs of vectors are better or worse than threes.  24 sums that end at once hold
+ * up the FMAs of the next tile for some 26 cycles, 16 for none (Zen 5, 24x56x56 144x1x1 1.05 times as fast in pairs,
+ * 120x14x14 30x1x1 1.07, 3x224x224 64x3x3 s2 1.03).  But they read weights and pages more often (1x1: 240x30x30 40
+ * 0.986, 960x16x16 128 0.98, 256x56x56 512 0.99), and more so from the L3 (3x600x600 64x3x3 s2 0.96).
+ */
+static bool pairs_end_lightly(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t few = 128;
+    const bool suits = p->kernel_width == 1 ? goes_fast(p, kernel) && p->in_channels > 8 : conv2d_cpu()->two_wide_fmas;
+    return takes_pairs(kernel) && suits && p->in_channels <= few && !exceeds_l2(p, 12);
+}
+
+static double pair_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t few = 192, floats = p->in_channels * p->in_height * p->in_width;
+    if (!takes_pairs(kernel) || p->in_channels <= few)
+        return 0;
+    const bool fits = floats <= conv2d_cpu()->l2_bytes * 3 / 4 / sizeof(float);
+    return !fits ? 0.4 : p->out_width > 16 * kernel->lanes ? 0.3 : 0.1;
+}
+
 /* Whole vectors cross cache lines, broadcasts never do. */
 static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t channels, size_t columns, bool panel)
 {
@@ -38,7 +60,7 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
         kernel->lanes == 8 && !panel &&
         (double)(packed_block_size(p) * sizeof(float)) + competing > (double)conv2d_cpu()->l1_bytes;
     return tap_cycles((double)(channels * columns), loads, kernel) + crossing * (double)columns + misses +
-           (weights_miss ? 0.8 : 0);
+           (weights_miss ? 0.8 : 0) + (columns == 2 ? pair_cycles(p, kernel) : 0);
 }
 
 /* Rows of few channels, each in one masked tile: masked loads take two cycles. */
@@ -82,16 +104,18 @@ static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kerne
 {
     /* Tiles of a block's 16 channels follow each other along a long group (blocking.c). */
     const bool fast = channels == kernel->tile_channels && goes_fast(p, kernel);
-    const double start = fast || kernel->tile_channels == CONV2D_OC_BLOCK || kernel->lanes == 8 ? 12 : 25;
+    const double light = pairs_end_lightly(p, kernel) ? 12 : 0;
+    const double start = (fast || kernel->tile_channels == CONV2D_OC_BLOCK || kernel->lanes == 8 ? 12 : 25) - light;
     /* More planes that share a set than it has lines (Zen 5, 3x128x128 64x1x1 2.3 times as long as with 8 planes). */
     const bool evict = kernel->tile_channels == CONV2D_OC_BLOCK && p->kernel_width == 1 && planes_collide(p);
     const double store = (fast ? 1.0 : 2.5) + (evict && conv2d_cpu()->two_wide_fmas ? 4 : 0);
     while (vectors > 0) {
-        const size_t width = widest_columns(kernel, channels, vectors);
-        const double tiles = times * (double)(vectors / width);
+        const size_t width = next_columns(kernel, channels, vectors), left = vectors - width;
+        const size_t alike = left && next_columns(kernel, channels, left) == width ? vectors / width : 1;
+        const double tiles = times * (double)alike;
         cost->taps += tiles * slow * w_tile_cycles(p, kernel, channels, width, cost->panel);
         cost->ends += tiles * (start + store * (double)(channels * width));
-        vectors %= width;
+        vectors -= alike * width;
     }
 }
 

@@ -25,7 +25,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
     const float *in = at->in + (ptrdiff_t)at->ic_begin * run->tile.in_channel_pitch - (ptrdiff_t)at->shift;
     out -= (ptrdiff_t)at->shift;
     for (size_t vector = begin; vector < end;) {
-        const size_t width = run->b->whole_rows ? end : widest_columns(run->kernel, channels, end - vector);
+        const size_t width = run->b->whole_rows ? end : next_columns(run->kernel, channels, end - vector);
         run->tile.in = in + vector * lanes;
         run->tile.out = run->out + out + vector * lanes;
         if (run->p->has_residual)

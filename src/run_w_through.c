@@ -19,10 +19,10 @@ bool conv2d_goes_through(const problem *p, const conv2d_kernel *kernel)
            (kernel->lanes == 8 || conv2d_cpu()->two_wide_fmas);
 }
 
-/* `count` output channels from `oc`, which begins a block, on, for the vectors of one tile. */
-static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t count, size_t begin)
+/* `count` output channels from `oc`, which begins a block, on, for the `width` vectors of one tile. */
+static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t count, size_t begin, size_t width)
 {
-    const size_t channels = run->main_channels, width = run->kernel->tile_columns;
+    const size_t channels = run->main_channels;
     const ptrdiff_t out = at->out + (ptrdiff_t)oc * run->tile.out_channel_pitch + (ptrdiff_t)(begin * run->lanes);
     run->tile.repeats = divide(count, channels).quotient;
     run->tile.block_repeats = CONV2D_OC_BLOCK / channels;
@@ -40,15 +40,19 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t count,
 /* The block whose tiles fetch goes by itself, and so does what is left of channels, or of vectors. */
 static void run_group(w_run *run, const w_position *at, size_t begin, size_t end)
 {
-    const size_t width = run->kernel->tile_columns;
+    const size_t channels = run->main_channels;
     size_t oc = at->oc_begin, vector = begin;
     if (run->low_fetches) {
         conv2d_w_run_group(run, at, oc, at->oc_end, begin, end);
         oc = min_size(oc + CONV2D_OC_BLOCK, at->oc_end);
     }
-    const size_t last = at->oc_end - divide(at->oc_end - oc, run->main_channels).remainder;
-    for (; oc < last && vector + width <= end; vector += width)
-        run_tiles(run, at, oc, last - oc, vector);
+    const size_t last = at->oc_end - divide(at->oc_end - oc, channels).remainder;
+    for (size_t width; oc < last && vector < end; vector += width) {
+        width = next_columns(run->kernel, channels, end - vector);
+        if (!tile_of(run->kernel, channels, width)->variant[CONV2D_THROUGH])
+            break;
+        run_tiles(run, at, oc, last - oc, vector, width);
+    }
     for (; vector < end && oc < last; oc += CONV2D_OC_BLOCK)
         conv2d_w_run_group(run, at, oc, last, vector, end);
     if (last < at->oc_end)

@@ -56,6 +56,20 @@ static inline size_t widest_columns(const conv2d_kernel *kernel, size_t channels
     return width;
 }
 
+/* W: whether the kernel takes vectors of columns in pairs. */
+static inline bool takes_pairs(const conv2d_kernel *kernel)
+{
+    return kernel->tile_columns == 2;
+}
+
+/* W: how many of so many vectors its next tile of so many channels takes.  An odd number begins with three. */
+static inline size_t next_columns(const conv2d_kernel *kernel, size_t channels, size_t vectors)
+{
+    if (!takes_pairs(kernel) || channels != kernel->tile_channels)
+        return widest_columns(kernel, channels, vectors);
+    return vectors % 2 == 0 ? 2 : widest_columns(kernel, channels, min_size(vectors, 3));
+}
+
 /* Whether the same columns of all output channels share a set of the L1. */
 static inline bool planes_collide(const problem *p)
 {

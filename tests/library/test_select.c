@@ -158,6 +158,13 @@ static const choice two_wide_choices[] = {
     {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
     {"3x224x224 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w8x3"},
     {"3x32x32 128x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
+    /* Pairs of vectors end lightly; not where planes share sets of the L1, nor with many channels, nor from the L3. */
+    {"24x56x56 144x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x2"},
+    {"128x8x8 512x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x2"},
+    {"64x64x64 192x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
+    {"256x28x28 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
+    {"3x224x224 64x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
+    {"3x600x600 64x3x3 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x3"},
     /* Tiles that repeat along a row of NHWC. */
     {"1x512x512 16x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
