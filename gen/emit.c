@@ -43,6 +43,11 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
     blank(w);
     line(w, "#include \"kernels.h\"");
     blank(w);
+    line(w, "/* Nothing is thrown through a kernel: what debuggers need to find its caller is not loaded (150 KB). */");
+    line(w, "#ifdef __ELF__");
+    line(w, "__asm__(\".cfi_sections .debug_frame\");");
+    line(w, "#endif");
+    blank(w);
     line(w, "#define TARGET __attribute__((target(\"%s\")))", isa->target);
     line(w,
          "/* Hides where a pointer comes from: gcc 12 and clang 14 otherwise keep the broadcasts of one tap for the");
