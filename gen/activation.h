@@ -6,7 +6,8 @@
 #ifndef CONVGEN_ACTIVATION_H
 #define CONVGEN_ACTIVATION_H
 
-#include <stddef.h>
+#include "spec.h"
+#include "writer.h"
 
 enum { MAX_PHASES = 5 };
 
@@ -28,5 +29,10 @@ extern const activation activations[];
 extern const size_t activation_count;
 extern const constant activation_constants[];
 extern const size_t activation_constant_count;
+
+/* How many vectors go side by side. */
+int activation_copies(const isa_row *isa, const activation *a);
+/* All steps for the vectors X(0) .. X(copies - 1), with results y0 and so on. */
+void emit_activation_steps(writer *w, const isa_row *isa, const activation *a, int copies);
 
 #endif
