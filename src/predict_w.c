@@ -37,7 +37,7 @@ static double pair_cycles(const problem *p, const conv2d_kernel *kernel)
     if (!takes_pairs(kernel) || p->in_channels <= few)
         return 0;
     const bool fits = floats <= conv2d_cpu()->l2_bytes * 3 / 4 / sizeof(float);
-    return !fits ? 0.4 : p->out_width > 16 * kernel->lanes ? 0.3 : 0.1;
+    return !fits ? 0.4 : divide_up(p->out_width, kernel->lanes) > 16 ? 0.3 : 0.1;
 }
 
 /* Whole vectors cross cache lines, broadcasts never do. */

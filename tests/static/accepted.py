@@ -31,7 +31,6 @@ ACCEPTED = [
     ('clang-tidy', 'src/predict_w.c', 'bugprone-integer-division', 'inner / b->block_vectors', FLOOR),
     ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'vectors / most', FLOOR),
     ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'kernel->lanes / 8', 'lanes are 8 or 16'),
-    ('clang-tidy', 'src/predict_w.c', 'bugprone-integer-division', 'vectors / width', FLOOR),
 
     ('clang-tidy', 'examples/upscale.c', 'bugprone-implicit-widening-of-multiplication-result', 'PNG_IMAGE_SIZE',
      'no picture has more than MOST_PIXELS'),
