@@ -23,4 +23,8 @@ bool k_prefetches_out(const spec *s);
 void emit_k_prefetch_setup(writer *w, const spec *s);
 void emit_k_prefetch(writer *w, const spec *s, bool outputs);
 
+/* family_k_sums.c: sums at their start; with residual and activation, where they go. */
+void emit_k_start(writer *w, const spec *s);
+void emit_k_sums(writer *w, const spec *s);
+
 #endif

@@ -36,65 +36,6 @@ static void emit_setup(writer *w, const spec *s)
     }
 }
 
-/* Sums start at the bias, or where the input channels before left them. */
-static void emit_start(writer *w, const spec *s)
-{
-    const int lanes = s->isa->lanes;
-    for (int v = 0; v < s->tile.channels; v++)
-        for (int p = 0; p < s->tile.columns; p++)
-            line(w, "%s acc%d_%d = %s_loadu_ps(tile->bias + %d);", s->isa->vector, v, p, s->isa->prefix, v * lanes);
-    block_begin(w, "if (tile->accumulate)");
-    line(w, "const float *sums = %s;", k_repeats(s) ? "to" : "tile->out");
-    for (int p = 0; p < s->tile.columns; p++) {
-        for (int v = 0; v < s->tile.channels; v++)
-            line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", v, p, s->isa->prefix, v * lanes);
-        if (p + 1 < s->tile.columns)
-            line(w, "sums += tile->out_column_pitch;");
-    }
-    block_end(w);
-}
-
-static void sum_name(int index, const void *context, char *name, size_t size)
-{
-    const spec *s = context;
-    snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
-}
-
-/*
- * AVX-512: the last sums first (Zen 5, NHWC, 1x1 from 12 to 32 channels 1-3 %; AVX2 nothing).  `masked`: of the last
- * vector of channels only the lanes that are wanted.
- */
-static void emit_sum_stores(writer *w, const spec *s, const char *out, bool masked)
-{
-    const int last = s->tile.channels - 1, columns = s->tile.columns, lanes = s->isa->lanes;
-    const bool backwards = s->isa->mask_registers && columns > 1;
-    if (backwards)
-        line(w, "float *out = %s + %d * out_column_pitch;", out, columns - 1);
-    else
-        line(w, "float *out = %s;", out);
-    for (int i = 0; i < columns; i++) {
-        const int p = backwards ? columns - 1 - i : i;
-        for (int v = 0; v < s->tile.channels; v++)
-            if (masked && v == last)
-                line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", v * lanes, v, p);
-            else
-                line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * lanes, v, p);
-        if (i + 1 < columns)
-            line(w, "out %c= out_column_pitch;", backwards ? '-' : '+');
-    }
-}
-
-/*
- * Of the activations only what is short: 680 tiles have it (Zen 4, NHWC 24->144 @56 1x1 with relu6: AVX-512 1.12, AVX2
- * 1.24 times as fast as by the store).  Tiles that write NHWC store the last vector by a mask, so that no channels need
- * the buffer (Zen 5: 48->12 @160 1x1 1.2, 3->24 @224 3x3 s2 1.28); whole vectors are stored as fast as without.
- */
-static void emit_sums(writer *w, const spec *s)
-{
-    emit_clamp(w, s->isa, "tile", s->tile.channels * s->tile.columns, sum_name, s);
-    emit_sum_stores(w, s, k_repeats(s) ? "to" : "tile->out", !s->taps.stride && s->isa->mask_registers);
-}
-
 /* Operands of several FMAs are made to live on between several taps, where a register is left for it (not so in AVX2's
  * 3x4). */
 static bool uses_operands(const spec *s)
@@ -277,9 +218,9 @@ static void emit_channels(writer *w, const spec *s)
 
 static void emit_one_tile(writer *w, const spec *s)
 {
-    emit_start(w, s);
+    emit_k_start(w, s);
     emit_channels(w, s);
-    emit_sums(w, s);
+    emit_k_sums(w, s);
 }
 
 static void emit_repeats(writer *w, const spec *s)

@@ -92,8 +92,8 @@ typedef struct conv2d_tile {
     ptrdiff_t next_block;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
-    const float *residual;        /* W, F: added to the sums before the activation, pitched as `out`; or NULL */
-    conv2d_activation activation; /* W, D, F; K clamps what goes straight to the output */
+    const float *residual;        /* added to the sums before the activation, pitched as `out`; or NULL */
+    conv2d_activation activation; /* K: of what goes straight to the output */
     float act_a, act_b;
 
     /* D. */

@@ -78,6 +78,8 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         }
         tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->tiles * run->tile.out_step;
+        if (run->tile.residual)
+            run->tile.residual += (ptrdiff_t)piece->tiles * run->tile.out_step;
         column += piece->tiles * piece->columns;
         tile += piece->tiles;
     }
@@ -115,6 +117,7 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
     run->tile.out_column_pitch = direct ? p->out.column : (ptrdiff_t)floats;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     run->in_tile = direct ? p->activation : CONV2D_NONE;
+    run->tile.residual = direct && p->has_residual ? run->args->residual + out_offset : NULL;
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
                    piece_begin(block + 1, p->in_channels, blocks), direct ? out : run->buffer);
@@ -221,6 +224,17 @@ static void run_units(k_run *run, share units)
     }
 }
 
+/* Whether the kernel's tiles write NHWC outputs themselves: not all do more than to clamp (gen/family_k_sums.c).  Sums
+ * that rest in the output between two blocks of input channels would overwrite a residual that is the same tensor. */
+static bool writes_directly(const ready_plan *plan)
+{
+    const problem *p = &plan->problem;
+    const bool clamps = p->activation != CONV2D_LEAKY_RELU && !p->has_residual;
+    const bool finishes = plan->kernel->stride_w == 0 && plan->kernel->kernel_width != 0;
+    const bool keeps = !p->has_residual || plan->blocking.channel_blocks == 1;
+    return p->out.channel == 1 && keeps && (clamps || finishes);
+}
+
 void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
@@ -243,7 +257,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         min_size(STRIP_COLUMNS, divide(BUFFER_FLOATS, run.channels * kernel->lanes).quotient * kernel->lanes);
     run.strip = &strip;
     run.buffer = buffer;
-    run.direct = nhwc && p->activation != CONV2D_LEAKY_RELU && !p->has_residual;
+    run.direct = writes_directly(plan);
     run.tile.act_a = p->act_a;
     run.tile.act_b = p->act_b;
     run.store.tile = buffer;

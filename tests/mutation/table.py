@@ -147,6 +147,13 @@ MUTANTS = [
      '_Alignas(64) float buffer[BUFFER_FLOATS];', 'static _Alignas(64) float buffer[BUFFER_FLOATS];', 'pool'),
     ('two columns of padding run unrolled tiles (K)', 'src/select.c',
      '(p->pad_left > 1 || right_overhang(p) > 1)', '(p->pad_left > 1 || right_overhang(p) > 2)', 'kernels random'),
+    ('tiles that repeat add the residual of the first (K)', 'gen/family_k_sums.c',
+     'k_repeats(s) ? " + (to - tile->out)" : ""', '""', 'variants random'),
+    ('the next pieces add the residual of the first (K)', 'src/run_k.c',
+     'if (run->tile.residual)\n            run->tile.residual += (ptrdiff_t)piece->tiles * run->tile.out_step;', ';',
+     'variants random'),
+    ('sums rest on a residual (K)', 'src/run_k.c',
+     '!p->has_residual || plan->blocking.channel_blocks == 1', 'true', 'large contract random tune'),
     ('a residual in place meets blocks of channels', 'src/blocking.c',
      'if (p->has_residual && !k)', 'if (0)', 'large contract'),
 

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Where family K's sums come from and go to: a buffer, or an NHWC output. */
+#include "emit_k.h"
+
+/* Sums start at the bias, or where the input channels before left them. */
+void emit_k_start(writer *w, const spec *s)
+{
+    const int lanes = s->isa->lanes;
+    for (int v = 0; v < s->tile.channels; v++)
+        for (int p = 0; p < s->tile.columns; p++)
+            line(w, "%s acc%d_%d = %s_loadu_ps(tile->bias + %d);", s->isa->vector, v, p, s->isa->prefix, v * lanes);
+    block_begin(w, "if (tile->accumulate)");
+    line(w, "const float *sums = %s;", k_repeats(s) ? "to" : "tile->out");
+    for (int p = 0; p < s->tile.columns; p++) {
+        for (int v = 0; v < s->tile.channels; v++)
+            line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", v, p, s->isa->prefix, v * lanes);
+        if (p + 1 < s->tile.columns)
+            line(w, "sums += tile->out_column_pitch;");
+    }
+    block_end(w);
+}
+
+static void sum_name(int index, const void *context, char *name, size_t size)
+{
+    const spec *s = context;
+    snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
+}
+
+/* What runs NHWC: tiles of any stride.  They may write any channels, for the last vector is masked (AVX-512; Zen 5:
+ * 48->12 @160 1x1 1.2, 3->24 @224 3x3 s2 1.28); whole vectors are stored as fast as without. */
+static bool writes_nhwc(const spec *s)
+{
+    return !s->taps.stride;
+}
+
+static bool is_masked(const spec *s, int vector)
+{
+    return writes_nhwc(s) && s->isa->mask_registers && vector == s->tile.channels - 1;
+}
+
+/*
+ * Whether it adds a residual and applies every short activation, which the store does else (NHWC, Zen 5, with a
+ * residual: 64->256 @56 1x1 1.16, AVX2 1.28, 128->512 @28 1x1 1.13, 1.24; with leaky ReLU: 3->16 @416 3x3 1.24, 12->56
+ * @270x480 1x1 1.34, AVX2 2.3).  Not for looped taps inside, which would be another 18 KB; at a border the others have
+ * the same tiles.
+ */
+static bool finishes(const spec *s)
+{
+    return writes_nhwc(s) && (s->taps.kernel_width || s->border != INTERIOR);
+}
+
+static void emit_residual(writer *w, const spec *s)
+{
+    const int columns = s->tile.columns, lanes = s->isa->lanes;
+    block_begin(w, "if (tile->residual)");
+    line(w, "const float *residual = tile->residual%s;", k_repeats(s) ? " + (to - tile->out)" : "");
+    for (int p = 0; p < columns; p++) {
+        for (int v = 0; v < s->tile.channels; v++)
+            if (is_masked(s, v))
+                line(w,
+                     "acc%d_%d = _mm512_add_ps(acc%d_%d, _mm512_maskz_loadu_ps((__mmask16)tile->store_mask, residual + "
+                     "%d));",
+                     v, p, v, p, v * lanes);
+            else
+                line(w, "acc%d_%d = %s_add_ps(acc%d_%d, %s_loadu_ps(residual + %d));", v, p, s->isa->prefix, v, p,
+                     s->isa->prefix, v * lanes);
+        if (p + 1 < columns)
+            line(w, "residual += out_column_pitch;");
+    }
+    block_end(w);
+}
+
+/* AVX-512: the last sums first (Zen 5, NHWC, 1x1 from 12 to 32 channels 1-3 %; AVX2 nothing). */
+static void emit_sum_stores(writer *w, const spec *s, const char *out)
+{
+    const int columns = s->tile.columns, lanes = s->isa->lanes;
+    const bool backwards = s->isa->mask_registers && columns > 1;
+    if (backwards)
+        line(w, "float *out = %s + %d * out_column_pitch;", out, columns - 1);
+    else
+        line(w, "float *out = %s;", out);
+    for (int i = 0; i < columns; i++) {
+        const int p = backwards ? columns - 1 - i : i;
+        for (int v = 0; v < s->tile.channels; v++)
+            if (is_masked(s, v))
+                line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", v * lanes, v, p);
+            else
+                line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * lanes, v, p);
+        if (i + 1 < columns)
+            line(w, "out %c= out_column_pitch;", backwards ? '-' : '+');
+    }
+}
+
+/* All clamp (Zen 4, NHWC 24->144 @56 1x1 with relu6: AVX-512 1.12, AVX2 1.24 times as fast as by the store). */
+void emit_k_sums(writer *w, const spec *s)
+{
+    const int count = s->tile.channels * s->tile.columns;
+    if (finishes(s)) {
+        emit_residual(w, s);
+        emit_activation(w, s->isa, "tile", count, sum_name, s);
+    } else
+        emit_clamp(w, s->isa, "tile", count, sum_name, s);
+    emit_sum_stores(w, s, k_repeats(s) ? "to" : "tile->out");
+}
