@@ -43,7 +43,7 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
     blank(w);
     line(w, "#include \"kernels.h\"");
     blank(w);
-    line(w, "/* Nothing is thrown through a kernel: what debuggers need to find its caller is not loaded (107 to 150 KB). */");
+    line(w, "/* Nothing is thrown through a kernel: what debuggers need to find its caller is not loaded (0.1 MB). */");
     line(w, "#ifdef __ELF__");
     line(w, "__asm__(\".cfi_sections .debug_frame\");");
     line(w, "#endif");
