@@ -40,8 +40,8 @@ static bool is_masked(const spec *s, int vector)
 
 /*
  * Whether it adds a residual and applies every short activation, which the store does else (NHWC, Zen 5, with a
- * residual: 64->256 @56 1x1 1.16, AVX2 1.28, 128->512 @28 1x1 1.13, 1.24; with leaky ReLU: 3->16 @416 3x3 1.24, 12->56
- * @270x480 1x1 1.34, AVX2 2.3).  Not for looped taps inside, which would be another 18 KB; at a border the others have
+ * residual: 64->256 @56 1x1 1.15, AVX2 1.26, 144->32 @28 1.08, 1.07; with leaky ReLU: 3->16 @416 3x3 1.24, 12->56
+ * @270x480 1x1 1.34, AVX2 2.3).  Not for looped taps inside, which would be another 16 KB; at a border the others have
  * the same tiles.
  */
 static bool finishes(const spec *s)

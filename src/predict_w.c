@@ -154,7 +154,7 @@ static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel,
 static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, const blocking *b)
 {
     const bool wide = kernel->lanes == 16;
-    /* Zen 5, 12x270x480 12x3x3 0.85, 32x64x64 10x3x3 0.87 times K's speed, but 16x68x480 8x3x3 1.49. */
+    /* Zen 5, times K's speed: 12x270x480 12x3x3 0.85 to 0.99, 32x64x64 10x3x3 0.87, but 16x68x480 8x3x3 1.49. */
     const bool slow = conv2d_cpu()->two_wide_fmas && !conv2d_is_pointwise(p);
     const double each = wide ? (slow ? 0.7 : 0.3) : 0.45, channels = (double)p->out_channels;
     const double rows = b->scratch_row ? (double)(b->row_tiles * b->scratch_rows) : (double)p->in_height;
