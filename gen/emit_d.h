@@ -18,7 +18,8 @@ static inline bool border_has(const spec *s, int side)
                                             [EDGE] = SIDE_LEFT | SIDE_RIGHT,
                                             [BOTH] = SIDE_LEFT | SIDE_RIGHT,
                                             [FOLDED] = SIDE_LEFT | SIDE_RIGHT};
-    return sides[s->border] & side;
+    /* With stride 1, where a mask costs nothing, half a vector may be a whole row. */
+    return (sides[s->border] & side) || (s->border == RIGHT_HALF && s->taps.stride == 1);
 }
 
 /* Where in tile->words the masks of loads begin, in vectors. */

@@ -109,6 +109,8 @@ static double row_vectors(const problem *p, const conv2d_kernel *kernel)
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
     if (d_folds(kernel, p))
         return is_two_wide(kernel) ? 0.7 : 0.6;
+    if (p->stride_w == 1 && p->out_width <= kernel->lanes / 2 && has_half(kernel))
+        return 0.6;
     if (kernel->lanes == 16) { /* a half one at the end, which saves little where whole ones take as long */
         const size_t rest = (p->out_width - 1) % 16 + 1;
         /* Zen 5, 5x5 s2 with 18 or 19 outputs a row 0.82 to 0.95 times the speed of lanes along channels. */

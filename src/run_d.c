@@ -39,6 +39,14 @@ static uint32_t rows_inside(const problem *p, ptrdiff_t top)
     return (uint32_t)d_bits((ptrdiff_t)inside.begin, (ptrdiff_t)inside.end);
 }
 
+/* Whether one vector, or half of one, has whole rows. */
+static bool has_whole_rows(const d_span *span)
+{
+    if (span->variant & CONV2D_HALF)
+        return span->begin == 0;
+    return (span->variant & CONV2D_BOTH) == CONV2D_BOTH;
+}
+
 /*
  * From a row to the one that a span should fetch.  A tile that has whole rows goes through so many channels that the
  * rows of the next tile would be gone from the L1 by then, and takes the next channel's instead (Zen 5: 14x14 3x3 s2
@@ -46,8 +54,7 @@ static uint32_t rows_inside(const problem *p, ptrdiff_t top)
  */
 static ptrdiff_t rows_ahead(const d_run *run, const d_span *span, size_t rows)
 {
-    const bool whole_rows = (span->variant & CONV2D_BOTH) == CONV2D_BOTH;
-    if (whole_rows && run->tile.sharing != SIZE_MAX)
+    if (has_whole_rows(span) && run->tile.sharing != SIZE_MAX)
         return run->tile.in_channel_pitch;
     return (ptrdiff_t)(rows * run->p->stride_h * run->rows.step) * run->p->in.row;
 }
@@ -162,8 +169,7 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
 static size_t chunks_at_once(const d_run *run, size_t chunk_channels)
 {
     enum { MOST_CHANNELS = 128, MOST_TILES = 3 };
-    const bool shares_little =
-        run->span_count == 1 && (run->spans[0].variant & CONV2D_BOTH) == CONV2D_BOTH && run->rows.pieces <= MOST_TILES;
+    const bool shares_little = run->span_count == 1 && has_whole_rows(&run->spans[0]) && run->rows.pieces <= MOST_TILES;
     return shares_little ? max_size(MOST_CHANNELS / chunk_channels, 1) : 1;
 }
 

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* Random small problems with every attribute at once.  A failure prints the whole case: add it to a test of its own. */
 #include "draw.h"
+#include "other_cpu.h"
 #include "support.h"
 
 enum { PROBLEMS = 2500, LARGEST_WORK = 400000 };
+
+static void check_problems(conv2d_isa isa)
+{
+    require_isa(isa);
+    choices numbers = {.state = 20240601};
+    for (size_t i = 0; i < PROBLEMS; i++) {
+        const conv_case c = draw_case(&numbers, isa, LARGEST_WORK);
+        check_case(&c);
+    }
+}
 
 ParameterizedTestParameters(random, problems)
 {
@@ -12,34 +23,44 @@ ParameterizedTestParameters(random, problems)
 
 ParameterizedTest(conv2d_isa *isa, random, problems)
 {
-    require_isa(*isa);
-    choices numbers = {.state = 20240601};
-    for (size_t i = 0; i < PROBLEMS; i++) {
-        const conv_case c = draw_case(&numbers, *isa, LARGEST_WORK);
-        check_case(&c);
-    }
+    check_problems(*isa);
 }
 
-ParameterizedTestParameters(random, kernels)
+/* A CPU that begins one FMA of 512 bits in a cycle if this one begins two, and the other way round. */
+static void with_other_fmas(void check(conv2d_isa), conv2d_isa isa)
+{
+    cpu_facts facts = real_cpu();
+    facts.two_wide_fmas = !facts.two_wide_fmas;
+    other_cpu = &facts;
+    check(isa);
+    other_cpu = NULL;
+}
+
+ParameterizedTestParameters(random, problems_of_other_cpus)
 {
     return each_isa();
 }
 
+ParameterizedTest(conv2d_isa *isa, random, problems_of_other_cpus)
+{
+    with_other_fmas(check_problems, *isa);
+}
+
 /* The same, with whichever kernel and blocking: selection avoids some for good, but they must be right all the same. */
-ParameterizedTest(conv2d_isa *isa, random, kernels)
+static void check_kernels(conv2d_isa isa)
 {
     conv2d_kernel_info info;
     size_t kernels = 0, accepted = 0;
-    require_isa(*isa);
+    require_isa(isa);
     while (conv2d_kernel_at(kernels, &info))
         kernels++;
     choices numbers = {.state = 42};
     for (size_t i = 0; i < PROBLEMS; i++) {
-        conv_case c = draw_case(&numbers, *isa, LARGEST_WORK);
+        conv_case c = draw_case(&numbers, isa, LARGEST_WORK);
         conv2d_record record = {.static_ns = 1};
         do
             cr_assert_eq(conv2d_kernel_at(choose_below(&numbers, kernels), &info), 1);
-        while (info.isa != *isa);
+        while (info.isa != isa);
         draw_towards(&numbers, &c, &info, LARGEST_WORK);
         if (choose_below(&numbers, 4) == 0)
             draw_blocking(&numbers, &c, &record);
@@ -49,4 +70,24 @@ ParameterizedTest(conv2d_isa *isa, random, kernels)
         accepted += status == CONV2D_OK;
     }
     cr_assert_gt(accepted, PROBLEMS / 2, "only %zu accepted", accepted);
+}
+
+ParameterizedTestParameters(random, kernels)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, random, kernels)
+{
+    check_kernels(*isa);
+}
+
+ParameterizedTestParameters(random, kernels_of_other_cpus)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, random, kernels_of_other_cpus)
+{
+    with_other_fmas(check_kernels, *isa);
 }

@@ -2,13 +2,15 @@
 /*
  * Every function of every tile, with all its border variants, at each of the 16 places of a float in a cache line, with
  * all tensors against inaccessible pages on their right and on their left.  The tiles themselves say which of them a
- * case enters (counted.h): of many candidates those cases are taken that enter a function for the first time.
+ * case enters (counted.h): of many candidates those cases are taken that enter a function for the first time.  Each is
+ * planned for CPUs that begin two FMAs of 512 bits in a cycle and for those that begin one, whichever this one is.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "counted.h"
+#include "other_cpu.h"
 #include "support.h"
 
 enum { MOST_FUNCTIONS = 4096, MOST_CASES = 512, PLACES = 16 };
@@ -19,12 +21,19 @@ typedef struct function {
     uint32_t places;
 } function;
 
+/* A descriptor, and whether it is planned for a CPU with two wide FMAs a cycle. */
+typedef struct chosen_case {
+    conv2d_desc desc;
+    bool two_wide_fmas;
+} chosen_case;
+
 typedef struct survey {
     function functions[MOST_FUNCTIONS];
     size_t count, kernels, cases, runs;
     counted kernel;
     const conv2d_tile_row *tiles; /* the original ones of that kernel */
-    conv2d_desc chosen[MOST_CASES];
+    cpu_facts facts;              /* of the CPU that plans are for */
+    chosen_case chosen[MOST_CASES];
     size_t chosen_count;
     float *data; /* what candidates run on */
     size_t data_floats;
@@ -85,7 +94,7 @@ static void try_candidate(survey *s, const conv2d_kernel_info *info, const conv2
     if (!note_entries(s, FIRST_PLACE))
         return;
     cr_assert_lt(s->chosen_count, (size_t)MOST_CASES);
-    s->chosen[s->chosen_count++] = *d;
+    s->chosen[s->chosen_count++] = (chosen_case){*d, s->facts.two_wide_fmas};
 }
 
 /* Bias, residual, activation and layouts differ from candidate to candidate. */
@@ -165,16 +174,20 @@ static void try_candidates(survey *s, const conv2d_kernel_info *info)
     for (size_t channels = g.channels_step; channels <= g.channels; channels += g.channels_step)
         for (size_t rows = 1; rows <= g.rows; rows++)
             for (size_t columns = 1; columns <= g.columns; columns += g.columns_step)
-                for (size_t pads = 0; pads < 4; pads++) {
+                for (size_t pads = 4; pads-- > 0;) { /* what masks most, first */
                     const conv2d_desc d = candidate(info, number++, channels, rows, columns, pads);
-                    try_candidate(s, info, &d);
+                    for (int two_wide = 0; two_wide < 2; two_wide++) {
+                        s->facts.two_wide_fmas = two_wide;
+                        try_candidate(s, info, &d);
+                    }
                 }
 }
 
 /* A chosen case in guarded memory, against the oracle, at all places. */
-static void run_everywhere(survey *s, const conv2d_kernel_info *info, const conv2d_desc *d)
+static void run_everywhere(survey *s, const conv2d_kernel_info *info, const chosen_case *chosen)
 {
-    conv_case c = {.desc = *d, .options = options_for(info->isa), .fill = FILL_UNIFORM, .seed = 1};
+    s->facts.two_wide_fmas = chosen->two_wide_fmas;
+    conv_case c = {.desc = chosen->desc, .options = options_for(info->isa), .fill = FILL_UNIFORM, .seed = 1};
     c.options.kernel = info->name;
     for (c.side = GUARD_RIGHT; c.side <= GUARD_LEFT; c.side++)
         for (c.offset = 0; c.offset < PLACES; c.offset++) {
@@ -195,20 +208,13 @@ static bool is_for_edges(const survey *s, size_t slot)
            s->tiles[slot / 8].channels > s->kernel.kernel.tile_channels;
 }
 
-/* Left to CPUs with two FMAs a cycle (run_w_through.c). */
-static bool is_for_others(const survey *s, size_t slot)
-{
-    return s->kernel.kernel.family == CONV2D_FAMILY_W && slot % 8 == CONV2D_THROUGH && s->kernel.kernel.lanes == 16 &&
-           !conv2d_cpu()->two_wide_fmas;
-}
-
 static void survey_kernel(survey *s, const conv2d_kernel_info *info)
 {
     counted_make(&s->kernel, info->name);
     s->tiles = conv2d_find_kernel(info->name)->tiles;
     s->chosen_count = 0;
     for (size_t slot = 0; slot < s->kernel.tile_count * 8; slot++)
-        if (counted_has(&s->kernel, slot) && !is_for_edges(s, slot) && !is_for_others(s, slot))
+        if (counted_has(&s->kernel, slot) && !is_for_edges(s, slot))
             function_of(s, slot);
     try_candidates(s, info);
     for (size_t i = 0; i < s->chosen_count; i++)
@@ -242,10 +248,13 @@ ParameterizedTest(conv2d_isa *isa, variants, each_at_each_place)
     require_isa(*isa);
     if (*isa == CONV2D_ISA_SCALAR)
         cr_skip_test("the reference has no tiles");
+    s.facts = real_cpu();
+    other_cpu = &s.facts;
     conv2d_kernel_info info;
     for (size_t i = 0; conv2d_kernel_at(i, &info); i++)
         if (info.isa == *isa && info.family[0] != 'r')
             survey_kernel(&s, &info);
+    other_cpu = NULL;
     size_t missing = 0;
     for (size_t i = 0; i < s.count; i++)
         if (s.functions[i].places != UINT32_MAX) {

@@ -186,6 +186,8 @@ MUTANTS = [
      'row + s->taps.stride,\n', 'row,\n', 'variants random'),
     ('the last output of half a vector misses a float (D)', 'gen/family_d_loads.c',
      ' && s->border != RIGHT_HALF', '', 'variants kernels random'),
+    ('half a vector that is a whole row has no border on its left (D)', 'gen/emit_d.h',
+     '(s->border == RIGHT_HALF && s->taps.stride == 1)', 'false', 'variants random'),
     ('dilated rows are stored over those between (D)', 'src/spans_d.c',
      ' && d_row_step(kernel, p) == 1;', ';', 'kernels random variants'),
     ('the taps of a dilated row are taken for neighbours (D)', 'src/spans_d.c',
