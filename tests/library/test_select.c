@@ -129,6 +129,8 @@ static const choice choices[] = {
     {"32x56x56 64x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"96x56x56 3x3 p1 g96 nchw-nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_d2x7"},
     {"96x56x56 3x3 p1 g96 nhwc-nchw", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_d2x4"},
+    /* Half a vector has a row. */
+    {"512x7x7 3x3 p1 g512", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
     /* W would copy rows that hardly any output shares. */
     {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
     /* 8 lanes must promise more than 16. */
