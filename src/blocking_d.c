@@ -59,13 +59,33 @@ static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
+ * Whether depthwise pixels crowd one set of the L1, so that what is fetched for the next channels is gone before it is
+ * read (Zen 5, 1024 channels: 3x3 @7 1.05 to 1.6, @14 1.1, 5x5 @7 1.4, 7x7 @14 1.3, 5x5 s2 @14 1.8 times as fast from a
+ * copy, AVX2 1.1, 1.1, 1.7, 2.0, 2.2), or two sets and AVX2's short tiles read much again (512@14 5x5 1.27).  Not worth
+ * a copy are few taps (1x3 0.65), few pixels, dilated ones (0.4 to 0.8) and 3x3 from memory (0.84).
+ */
+static bool crowds_sets(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { SET_BYTES = 4096, FEW_TAPS = 9, USES = 300, FAR_L2S = 16 };
+    const size_t taps = p->kernel_height * p->kernel_width, pitch = (size_t)p->in.column * sizeof(float);
+    const bool many = taps > FEW_TAPS, two_sets = many && kernel->lanes < CONV2D_OC_BLOCK;
+    if (pitch % (two_sets ? SET_BYTES / 2 : SET_BYTES) != 0 || p->dilation_h > 1 || p->dilation_w > 1)
+        return false;
+    return taps >= FEW_TAPS && p->in_height * p->in_width > USES / taps && (many || !exceeds_l2(p, FAR_L2S));
+}
+
+/*
  * NCHW inputs, and pixels that share two sets of the L1, from which a group's vectors would be read again for each of
  * its channels (Zen 4, groups of 4 channels: 512@28 63 -> 71 % of peak, 1024@14 41 -> 62 %; but 256@56 94 -> 81 %).
  */
 static bool copies_band(const problem *p, const conv2d_kernel *kernel)
 {
+    if (p->in.channel != 1)
+        return true;
+    if (!kernel->grouped)
+        return crowds_sets(p, kernel);
     const size_t pitch = (size_t)p->in.column * p->stride_w * sizeof(float);
-    return p->in.channel != 1 || (kernel->grouped && pitch % 2048 == 0);
+    return pitch % 2048 == 0;
 }
 
 /* Pixels that a band of so many output rows and columns reads. */
@@ -131,17 +151,23 @@ static void cut_bands(blocking *b, const problem *p, const conv2d_kernel *kernel
     b->workspace = (band_pixels(p, kernel, b->band_rows, columns) + 16) * channels + CONV2D_OC_BLOCK;
 }
 
-/* Many channels share what it takes to call a tile, as long as their bands are high.  Pixels are an odd number of lines
- * apart, so that they use all sets of the L1. */
+/*
+ * Many channels share what it takes to call a tile, as long as their bands are high.  Pixels are an odd number of
+ * lines apart, so that they use all sets of the L1.  Depthwise ones that are copied, not transposed, are eight lines,
+ * which is as good for the L1 and better to copy (Zen 5, 1024 channels, 128 at a time beside 48 or 144: 1.15, 1.04).
+ * Bands of copies need not be high (groups of 4 @112 s2 1.16, 1024@56 1.8).
+ */
 static void set_bands(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
-    enum { MANY = 3 * CONV2D_OC_BLOCK, HIGH = 14 };
+    enum { MANY = 3 * CONV2D_OC_BLOCK, MANY_COPIED = 8 * CONV2D_OC_BLOCK, HIGH = 14, HIGH_COPIED = 4 };
+    const bool copied = p->in.channel == 1 && p->out.channel == 1;
     cut_bands(b, p, kernel, CONV2D_OC_BLOCK);
     if (p->groups * p->out_channels <= CONV2D_OC_BLOCK)
         return;
     blocking more = *b;
-    cut_bands(&more, p, kernel, MANY);
-    if (more.band_columns == b->band_columns && more.band_rows >= min_size(b->band_rows, HIGH))
+    cut_bands(&more, p, kernel, copied && !kernel->grouped ? MANY_COPIED : MANY);
+    const bool high = more.band_rows >= min_size(b->band_rows, copied ? HIGH_COPIED : HIGH);
+    if (more.band_columns == b->band_columns && high)
         *b = more;
 }
 

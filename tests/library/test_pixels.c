@@ -83,11 +83,6 @@ ParameterizedTest(conv2d_isa *isa, pixels, few_outputs_run_in_w)
     cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 100 && tiled > 10), "%zu cases, %zu in tiles", ran, tiled);
 }
 
-ParameterizedTestParameters(pixels, many_channels_run_in_chunks)
-{
-    return each_isa();
-}
-
 static conv_case chunks_case(size_t i, conv2d_layout layout, conv2d_isa isa)
 {
     static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_CLAMP, CONV2D_TANH};
@@ -107,6 +102,11 @@ static conv_case chunks_case(size_t i, conv2d_layout layout, conv2d_isa isa)
     c.side = (guard_side)(i % 2);
     c.seed = i;
     return c;
+}
+
+ParameterizedTestParameters(pixels, many_channels_run_in_chunks)
+{
+    return each_isa();
 }
 
 /* Chunks of pixels' channels, and chunks of planes of which some or all are done at once. */
@@ -231,4 +231,30 @@ ParameterizedTest(conv2d_isa *isa, pixels, columns_become_rows)
         compare_case(&c, &ready);
     }
     cr_assert(flat > 120 && flat < 240, "%zu of 240 cases have one row", flat);
+}
+
+ParameterizedTestParameters(pixels, depthwise_ones_that_crowd_a_set_are_copied)
+{
+    return each_isa();
+}
+
+/* Those a multiple of 4096 bytes apart, and for AVX2's 5x5 of 2048. */
+ParameterizedTest(conv2d_isa *isa, pixels, depthwise_ones_that_crowd_a_set_are_copied)
+{
+    static const size_t pitches[] = {1024, 1536, 1040};
+    size_t copied[COUNT_OF(pitches)] = {0};
+    require_isa(*isa);
+    for (size_t i = 0; i < 72; i++) {
+        conv_case c = chunks_case(i, CONV2D_NHWC, *isa);
+        prepared ready;
+        c.desc.in_pitch[2] = pitches[i / 3 % 3];
+        c.desc.out_layout = i % 5 ? CONV2D_NHWC : CONV2D_NCHW;
+        cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+        copied[i / 3 % 3] += i % 5 && conv2d_workspace_size(&ready.plan, 1);
+        run_case(&c, &ready);
+        compare_case(&c, &ready);
+    }
+    cr_expect(*isa == CONV2D_ISA_SCALAR ? copied[0] == 0 : copied[0] > 12, "%zu", copied[0]);
+    cr_expect(*isa == CONV2D_ISA_AVX2 ? copied[1] > 4 : copied[1] == 0, "%zu", copied[1]);
+    cr_expect_eq(copied[2], 0, "%zu", copied[2]);
 }
