@@ -39,17 +39,19 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
  * D, NHWC, in place: what tiles read and write at one place should stay in half the L1, for the next place reads much
  * of it again (Zen 5, AVX-512: 384x14x14 3x3 1.4, 960x7x7 1.25, 480x6x80 5x5 1.2 times as fast).  Groups, 7x7 and
  * looped taps have too many products for each input to gain by it, AVX2's 3x3 with stride 1 too short tiles; fewer
- * channels than MANY do not pay for a call.  What lies beyond half the last cache is read once, a whole pixel at a
- * time: parts of pixels are too many pages (Zen 5: 3072x64x64 3x3 s2 5.3, 1024x48x48 3x3 1.5 times as fast).
+ * channels than MANY do not pay for a call.  What lies beyond half the last cache, or a fifth if there is little to
+ * compute, is read once, a whole pixel at a time: parts of pixels are too many pages (Zen 5: 3072x64x64 3x3 s2 5.3,
+ * 1024x48x48 3x3 1.5, 512x64x64 s2 1.27, 462x56x56 s2 1.17 times as fast; of 4 MB 0.96 to 1.1).
  */
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_L2S = 16 };
+    enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_L2S = 16, FAR_LOADS_L2S = 6 };
     const size_t channels = p->groups * p->out_channels, rows = kernel->tile_channels, columns = kernel->tile_columns;
     const size_t l1 = conv2d_cpu()->l1_bytes / sizeof(float), written = rows * columns;
     const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * ((columns - 1) * p->stride_w + p->kernel_width);
     const size_t floats = channels * (p->in_height * p->in_width + p->out_height * p->out_width);
-    const bool far = floats > FAR_L2S * conv2d_cpu()->l2_bytes / sizeof(float);
+    const size_t l2s = d_computes_much(p) ? FAR_L2S : FAR_LOADS_L2S;
+    const bool far = floats > l2s * conv2d_cpu()->l2_bytes / sizeof(float);
     const bool gains = !kernel->grouped && kernel->kernel_width && kernel->kernel_width <= WIDEST_KERNEL &&
                        (kernel->lanes == CONV2D_OC_BLOCK || read >= INPUTS * written);
     if (floats <= l1 || far || !gains)

@@ -61,6 +61,12 @@ static inline size_t d_channels_that_stay(const problem *p, size_t rows)
     return conv2d_cpu()->l1_bytes * 5 / 8 / sizeof(float) / (read + rows * p->out_width);
 }
 
+/* Not a 3x3 with stride 2, but 5x5 and 7x7. */
+static inline bool d_computes_much(const problem *p)
+{
+    return p->kernel_height * p->kernel_width >= 4 * p->stride_h * p->stride_w;
+}
+
 /* How far apart the output rows of a tile are: those of an unrolled NCHW tile have input rows in common. */
 static inline size_t d_row_step(const conv2d_kernel *kernel, const problem *p)
 {

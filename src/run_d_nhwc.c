@@ -129,13 +129,6 @@ void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, s
                               follow ? columns.count * run->channels : run->channels, p->out.column);
 }
 
-/* AVX-512 has nothing else to do while it waits for a 3x3 with stride 2, and its prefetches only add to that (Zen 5,
- * 12 layers of 21 to 67 MB without them 0.99 to 1.7 times as fast, 5x5 and 7x7 0.69 to 0.98, stride 1 0.87 to 1.02). */
-static bool computes_much(const problem *p)
-{
-    return p->kernel_height * p->kernel_width >= 4 * p->stride_h * p->stride_w;
-}
-
 /* What the tiles below read first, in the order of memory: each piece of a row of tiles fetches a share of it.  To
  * fetch the pixels below each tile would jump between rows and pages (Zen 5, five layers of 20 to 50 MiB: 1.17, AVX2
  * 1.28 times as fast; 64x320x320 5x5 s2 1.48, 1.56). */
@@ -279,7 +272,9 @@ void conv2d_d_nhwc_units(d_nhwc_run *run, size_t chunk, share units)
     const problem *p = run->p;
     const size_t channels = p->groups * p->out_channels;
     conv2d_d_nhwc_set_pitches(run, &p->in, &p->out);
-    run->fetches = exceeds_l2(p, FETCHING_L2S) && (run->lanes == 8 || computes_much(p));
+    /* AVX-512 has nothing else to do while it waits for a 3x3 with stride 2, and its prefetches only add to that (Zen
+     * 5, 12 layers of 21 to 67 MB without them 0.99 to 1.7 times as fast, others 0.69 to 1.02). */
+    run->fetches = exceeds_l2(p, FETCHING_L2S) && (run->lanes == 8 || d_computes_much(p));
     for (size_t first = 0; first < channels; first += chunk) {
         conv2d_d_nhwc_set_channels(run, first, min_size(channels - first, chunk));
         run_units(run, first, units);
