@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dilated depthwise convolutions of NHWC as dense ones.  Outputs whose rows and columns have the same remainders modulo
- * the dilation, a phase, read nothing but the pixels of one such set of the input, which no other phase reads: a small
- * image with larger pitches, for the unrolled tiles, and each line of the L1 serves all its taps while it is there.
+ * Dilated depthwise and grouped convolutions of NHWC as dense ones.  Outputs whose rows and columns have the same
+ * remainders modulo the dilation, a phase, read nothing but the pixels of one such set of the input, which no other
+ * phase reads: a small image with larger pitches, for the unrolled tiles, and each line of the L1 serves all its taps
+ * while it is there.
  */
 #include "run_d.h"
 
@@ -53,9 +54,8 @@ bool conv2d_has_phases(const problem *p, const conv2d_kernel *kernel)
     const bool dilated = p->dilation_h != 1 || p->dilation_w != 1;
     const bool pixels = p->in.channel == 1 && p->out.channel == 1 && p->in.column != 1 && p->out.column != 1;
     const bool reached = pixels || conv2d_band_holds_image(p);
-    return kernel->nhwc && kernel->kernel_width && !kernel->grouped && dilated && reached && p->stride_h == 1 &&
-           p->stride_w == 1 && p->dilation_h <= MOST && p->dilation_w <= MOST && p->dilation_w <= p->in_width &&
-           columns_suit(p, kernel);
+    return kernel->nhwc && kernel->kernel_width && dilated && reached && p->stride_h == 1 && p->stride_w == 1 &&
+           p->dilation_h <= MOST && p->dilation_w <= MOST && p->dilation_w <= p->in_width && columns_suit(p, kernel);
 }
 
 ptrdiff_t conv2d_make_phase(const problem *p, size_t row, size_t column, problem *phase)

@@ -133,6 +133,45 @@ ParameterizedTest(conv2d_isa *isa, pixels, many_channels_run_in_chunks)
     cr_assert(*isa == CONV2D_ISA_SCALAR || chunked > 50, "%zu cases in chunks", chunked);
 }
 
+/* Of a kernel whose lanes are channels. */
+static conv_case phases_case(const conv2d_kernel_info *info, size_t i)
+{
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_HARD_SWISH};
+    const bool grouped = strstr(info->name, "_g") != NULL;
+    const size_t groups = grouped ? 1 + 3 * (i % 7) : 5 + 11 * (i % 7), half = info->kernel_width / 2;
+    const size_t out_channels = groups * (grouped ? (size_t)2 << i % 3 : 1);
+    const size_t in_channels = groups * (grouped ? 1 + i % ((size_t)2 << i % 3) : 1);
+    conv_case c = {.desc = simple_desc(in_channels, 0, 0, out_channels, i % 4 ? info->kernel_width : 1 + i % 5,
+                                       info->kernel_width),
+                   .options = options_for(info->isa)};
+    conv2d_desc *const d = &c.desc;
+    d->groups = groups;
+    d->batch = i % 9 == 0 ? 2 : 1;
+    d->dilation_h = 1 + i % 5;
+    d->dilation_w = i % 16 == 15 ? 90 + i : 1 + (i / 2 + 1) % 6;
+    d->pad_top = i % 6;
+    d->pad_bottom = i / 3 % 5;
+    d->pad_left = (i * 5) % (half * d->dilation_w + 3);
+    d->pad_right = (i * 3) % (half * d->dilation_w + 3);
+    d->in_height = input_for(1 + i % 13, d->kernel_height, 1, d->dilation_h, d->pad_top + d->pad_bottom);
+    d->in_width = input_for(1 + i % 29, d->kernel_width, 1, d->dilation_w, d->pad_left + d->pad_right);
+    d->in_layout = i / 4 % 4 == 1 || i / 4 % 4 == 3 ? CONV2D_NCHW : CONV2D_NHWC;
+    d->out_layout = i / 4 % 4 >= 2 ? CONV2D_NCHW : CONV2D_NHWC;
+    if (i % 3 == 1 && d->in_layout == CONV2D_NHWC)
+        d->in_pitch[2] = i % 2 ? in_channels + 2 : 512; /* groups' pixels that share sets of the L1 are copied */
+    if (i % 3 == 2 && d->out_layout == CONV2D_NHWC)
+        d->out_pitch[1] = (d->in_width + d->pad_left + d->pad_right + 3) * out_channels;
+    d->bias = i % 6 ? bias_given : NULL;
+    d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
+    d->activation = activations[i / 4 % 3];
+    c.options.kernel = info->name;
+    c.parts = i % 8;
+    c.side = (guard_side)(i % 2);
+    c.offset = i % 16;
+    c.seed = i;
+    return c;
+}
+
 ParameterizedTestParameters(pixels, dilations_run_in_phases)
 {
     return each_isa();
@@ -140,54 +179,27 @@ ParameterizedTestParameters(pixels, dilations_run_in_phases)
 
 ParameterizedTest(conv2d_isa *isa, pixels, dilations_run_in_phases)
 {
-    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_HARD_SWISH};
     require_isa(*isa);
     cpu_facts small = real_cpu();
     small.l2_bytes = 1 << 17; /* so that some images are too large */
-    size_t ran = 0, banded = 0;
+    size_t ran = 0, banded = 0, grouped = 0;
     conv2d_kernel_info info;
     for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
-        if (info.isa != *isa || !strstr(info.name, "_nhwc_kw") || info.kernel_width == 0 || info.stride_w != 1 ||
-            !strstr(info.name, "_d"))
+        if (info.isa != *isa || !strstr(info.name, "_nhwc_kw") || info.kernel_width == 0 || info.stride_w != 1)
             continue;
         for (size_t i = 0; i < 160; i++) {
-            const size_t channels = 5 + 11 * (i % 7), half = info.kernel_width / 2;
-            conv_case c = {
-                .desc = simple_desc(channels, 0, 0, channels, i % 4 ? info.kernel_width : 1 + i % 5, info.kernel_width),
-                .options = options_for(*isa)};
-            conv2d_desc *const d = &c.desc;
-            d->groups = channels;
-            d->batch = i % 9 == 0 ? 2 : 1;
-            d->dilation_h = 1 + i % 5;
-            d->dilation_w = i % 16 == 15 ? 90 + i : 1 + (i / 2 + 1) % 6;
-            d->pad_top = i % 6;
-            d->pad_bottom = i / 3 % 5;
-            d->pad_left = (i * 5) % (half * d->dilation_w + 3);
-            d->pad_right = (i * 3) % (half * d->dilation_w + 3);
-            d->in_height = input_for(1 + i % 13, d->kernel_height, 1, d->dilation_h, d->pad_top + d->pad_bottom);
-            d->in_width = input_for(1 + i % 29, d->kernel_width, 1, d->dilation_w, d->pad_left + d->pad_right);
-            d->in_layout = i / 4 % 4 == 1 || i / 4 % 4 == 3 ? CONV2D_NCHW : CONV2D_NHWC;
-            d->out_layout = i / 4 % 4 >= 2 ? CONV2D_NCHW : CONV2D_NHWC;
-            if (i % 3 == 1 && d->in_layout == CONV2D_NHWC)
-                d->in_pitch[2] = channels + 2;
-            if (i % 3 == 2 && d->out_layout == CONV2D_NHWC)
-                d->out_pitch[1] = (d->in_width + d->pad_left + d->pad_right + 3) * channels;
-            d->bias = i % 6 ? bias_given : NULL;
-            d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
-            d->activation = activations[i / 4 % 3];
-            c.options.kernel = info.name;
-            c.parts = i % 8;
-            c.side = (guard_side)(i % 2);
-            c.offset = i % 16;
-            c.seed = i;
+            const conv_case c = phases_case(&info, i);
+            const conv2d_desc *const d = &c.desc;
             other_cpu = i % 5 < 2 ? &small : NULL;
             const bool dilated = try_case(&c) == CONV2D_OK && (d->dilation_h > 1 || d->dilation_w > 1);
             ran += dilated;
             banded += dilated && (d->in_layout == CONV2D_NCHW || d->out_layout == CONV2D_NCHW);
+            grouped += dilated && strstr(info.name, "_g");
             other_cpu = NULL;
         }
     }
-    cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 100 && banded > 50), "%zu cases, %zu in bands", ran, banded);
+    cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 100 && banded > 50 && grouped > 30),
+              "%zu cases, %zu in bands, %zu of groups", ran, banded, grouped);
 }
 
 ParameterizedTestParameters(pixels, columns_become_rows)
