@@ -2,6 +2,9 @@
 /* Block sizes of family D: channels that a call runs through, bands and planes in the workspace. */
 #include "run_d.h"
 
+/* Tensors of half an L3 or more come from memory. */
+enum { FAR_L2S = 16 };
+
 /* D, NCHW, of one kernel row: no input is read twice, and calls may be so long that what it costs to start them no
  * longer counts (Zen 5, 512x1x1000 1x3, 8 channels a call instead of 2: 1.08; with a dilation, where a row takes three
  * calls, 1.11-1.13; AVX2, 4 instead of 2, 1.04-1.10).  Longer ones would only be harder to share out. */
@@ -45,7 +48,7 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
  */
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_L2S = 16, FAR_LOADS_L2S = 6 };
+    enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_LOADS_L2S = 6 };
     const size_t channels = p->groups * p->out_channels, rows = kernel->tile_channels, columns = kernel->tile_columns;
     const size_t l1 = conv2d_cpu()->l1_bytes / sizeof(float), written = rows * columns;
     const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * ((columns - 1) * p->stride_w + p->kernel_width);
@@ -68,7 +71,7 @@ static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
  */
 static bool crowds_sets(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { SET_BYTES = 4096, FEW_TAPS = 9, USES = 300, FAR_L2S = 16 };
+    enum { SET_BYTES = 4096, FEW_TAPS = 9, USES = 300 };
     const size_t taps = p->kernel_height * p->kernel_width, pitch = (size_t)p->in.column * sizeof(float);
     const bool many = taps > FEW_TAPS, two_sets = many && kernel->lanes < CONV2D_OC_BLOCK;
     if (pitch % (two_sets ? SET_BYTES / 2 : SET_BYTES) != 0 || p->dilation_h > 1 || p->dilation_w > 1)

@@ -56,8 +56,8 @@ typedef struct blocking {
     ptrdiff_t subsampled_pitch;
     size_t workspace;      /* floats that a part needs */
     size_t chunk_channels; /* D: output channels that a call of a tile runs through */
-    /* D, NHWC, where a tensor is NCHW, and sums of NHWC: output rows and columns of a band, whose tensors are in the
-     * workspace. */
+    /* D, NHWC, where a tensor is NCHW or pixels share sets of the L1, and sums of NHWC: output rows and columns of a
+     * band, whose tensors are in the workspace. */
     size_t band_rows, band_columns;
     bool phases; /* D, NHWC: those of a dilation run one after the other, of the image or of a band that is one */
     size_t copy_floats; /* of its inputs */

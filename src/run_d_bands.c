@@ -2,7 +2,8 @@
 /*
  * Family D's tiles along channels on tensors that have these apart: image, chunk of channels, band of output rows and
  * columns.  The inputs of a band are transposed into the workspace, [row][column][channel]; its outputs rest there
- * until they are transposed back.  Where only one of the tensors is NCHW, the other is read or written in place.
+ * until they are transposed back.  Where only one of the tensors is NCHW, the other is read or written in place; but
+ * NHWC pixels that share few sets of the L1 are copied to the workspace (blocking_d.c).
  */
 #include "run_d.h"
 

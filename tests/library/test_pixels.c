@@ -2,8 +2,8 @@
 /*
  * Family W on NHWC tensors with few output channels: pixels of the input become planes, by rows or, of a 1x1, by
  * panels, and planes of outputs become pixels.  Family D on many channels, which it visits in chunks (of planes, too),
- * and on pixels with dilations, whose phases are dense problems.  With small caches in the place of the machine's, so
- * that small inputs are cut into row tiles and chunks.
+ * on pixels with dilations, whose phases are dense problems, and on pixels that share sets of the L1, which it copies.
+ * With small caches in the place of the machine's, so that small inputs are cut into row tiles and chunks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -256,16 +256,22 @@ ParameterizedTest(conv2d_isa *isa, pixels, depthwise_ones_that_crowd_a_set_are_c
     static const size_t pitches[] = {1024, 1536, 1040};
     size_t copied[COUNT_OF(pitches)] = {0};
     require_isa(*isa);
-    for (size_t i = 0; i < 72; i++) {
-        conv_case c = chunks_case(i, CONV2D_NHWC, *isa);
-        prepared ready;
-        c.desc.in_pitch[2] = pitches[i / 3 % 3];
-        c.desc.out_layout = i % 5 ? CONV2D_NHWC : CONV2D_NCHW;
-        cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
-        copied[i / 3 % 3] += i % 5 && conv2d_workspace_size(&ready.plan, 1);
-        run_case(&c, &ready);
-        compare_case(&c, &ready);
-    }
+    conv2d_kernel_info info;
+    for (size_t number = 0; conv2d_kernel_at(number, &info); number++)
+        for (size_t i = 0; info.isa == *isa && strstr(info.name, "_nhwc_kw") && i < 72; i++) {
+            conv_case c = chunks_case(i, CONV2D_NHWC, *isa);
+            prepared ready;
+            c.desc.in_pitch[2] = pitches[i / 3 % 3];
+            c.desc.out_layout = i % 5 ? CONV2D_NHWC : CONV2D_NCHW;
+            c.options.kernel = info.name;
+            if (strstr(info.name, "_d") == NULL || info.kernel_width != c.desc.kernel_width ||
+                info.stride_w != c.desc.stride_w)
+                continue;
+            cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+            copied[i / 3 % 3] += i % 5 && conv2d_workspace_size(&ready.plan, 1);
+            run_case(&c, &ready);
+            compare_case(&c, &ready);
+        }
     cr_expect(*isa == CONV2D_ISA_SCALAR ? copied[0] == 0 : copied[0] > 12, "%zu", copied[0]);
     cr_expect(*isa == CONV2D_ISA_AVX2 ? copied[1] > 4 : copied[1] == 0, "%zu", copied[1]);
     cr_expect_eq(copied[2], 0, "%zu", copied[2]);
