@@ -8,13 +8,10 @@ bool k_is_short(const spec *s)
     return s->taps.kernel_width == 1 && s->isa->lanes < 16;
 }
 
-/* Where FMAs leave time for it: those of one vector of channels do not, of AVX2 or in a 1x1 (0.92-0.97), nor do those
- * of AVX2's 1x1 with stride 2 (0.92-0.97).  Small tiles are few in a layer, but many in the library: clang 14's would
- * exceed 3 MB. */
+/* Where FMAs leave time for it: those of one vector of channels do not, of AVX2 or in a 1x1 (0.92-0.97).  Small tiles
+ * are few in a layer, but many in the library: clang 14's would exceed 3 MB. */
 bool k_prefetches(const spec *s)
 {
-    if (k_is_short(s) && s->taps.stride == 2)
-        return false;
     const bool one = s->tile.channels == 1, narrow = s->isa->lanes < 16;
     const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (narrow ? 10 : 14);
     return long_enough && !(one && (narrow || s->taps.kernel_width == 1));

@@ -15,9 +15,9 @@ static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
 /* Stride 0 of K is any distance between columns: other strides, and NHWC with any stride.  A distance that is known
  * saves a few instructions, which AVX-512 feels where a tile is short (Zen 5, 14x14 5x5 1.03-1.4, 3x3 s2 1.03, but 5x5
- * s2 1.00; AVX2 1.00 in all three). */
+ * s2 1.00; AVX2 1.00 in all three; Zen 3, 3x3 1.00-1.10, 1x1 0.93-1.00). */
 static const tap_row k_avx512_taps[] = {{1, 0}, {3, 1}, {3, 2}, {3, 0}, {0, 1}, {0, 0}};
-static const tap_row k_avx2_taps[] = {{1, 1}, {1, 0}, {3, 1}, {3, 0}, {0, 0}};
+static const tap_row k_avx2_taps[] = {{1, 0}, {3, 1}, {3, 0}, {0, 0}};
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels, 8x2 waits
  * least at the end of a tile (src/predict_w.c). */

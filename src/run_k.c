@@ -279,7 +279,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.pixel_pitch = run.tile.column_step * run.in.column;
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
-    run.repeats = kernel->stride_w == 0;
+    run.repeats = kernel->stride_w == 0 || kernel->lanes == 8;
     run.masks = has_masks(kernel) && plan->blocking.channel_blocks == 1; /* a block's sums are read as whole vectors */
     if (run.repeats && run.direct && (p->out_channels % kernel->lanes == 0 || run.masks) && p->curve == CONV2D_NONE)
         run.strip_columns = DIRECT_COLUMNS;

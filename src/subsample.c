@@ -56,7 +56,7 @@ static void copy_pixels(const problem *p, const float *in, size_t first, size_t 
     }
 }
 
-/* AVX-512's K of any stride reads strided pixels in place as well.  A row of few is but a part of a tile, and many
+/* K of any stride reads strided pixels in place as well.  A row of few is but a part of a tile, and many
  * channels have the copy at hand (Zen 5: 256x14x14 512x1x1 s2 1.10, 128x1x1 0.9; 728x18x18 1024x1x1 1.04, 256x28x28
  * 512x1x1 0.97). */
 static bool copy_pays(const problem *p)
@@ -68,7 +68,7 @@ bool conv2d_subsamples(const problem *p, const conv2d_kernel *kernel)
 {
     const bool k = kernel->family == CONV2D_FAMILY_K, w = kernel->family == CONV2D_FAMILY_W;
     const bool dense = (k || w) && kernel->kernel_width == 1 && kernel->stride_w == 1;
-    const bool any = k && kernel->kernel_width <= 1 && kernel->stride_w == 0 && kernel->lanes == 16;
+    const bool any = k && kernel->kernel_width <= 1 && kernel->stride_w == 0;
     const bool made = dense || (any && copy_pays(p));
     const bool strided = p->kernel_height == 1 && p->kernel_width == 1 && p->stride_w > 1;
     const bool unpadded = p->pad_top == 0 && p->pad_left == 0 && (p->out_height - 1) * p->stride_h < p->in_height &&
@@ -101,7 +101,9 @@ void conv2d_set_subsampled(blocking *b, const problem *p)
     enum { FEWEST = 42, TILES = 336 };
     const size_t channels = p->groups * p->in_channels, pixels = p->out_height * p->out_width;
     const size_t fitting = conv2d_cpu()->l2_bytes / 2 / sizeof(float) / channels;
-    const size_t columns = fitting >= TILES ? fitting / TILES * TILES : max_size(fitting, FEWEST);
+    /* All at once where that is less than to read the weights for each piece (Zen 3, 1536x28x28 1536x1x1 s2). */
+    const bool heavy = has_small_l2() && channels * pixels <= packed_block_size(p) * group_blocks(p) / 4;
+    const size_t columns = heavy ? pixels : fitting >= TILES ? fitting / TILES * TILES : max_size(fitting, FEWEST);
     b->subsampled_columns = min_size(columns, pixels);
     b->subsampled_pitch = channel_pitch(b->subsampled_columns);
     b->workspace = channels * (size_t)b->subsampled_pitch;

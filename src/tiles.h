@@ -8,6 +8,19 @@
 /* Of a cache line, which a prefetch asks for. */
 enum { LINE_FLOATS = 16 };
 
+/* 512 KiB of Zen 2 and 3, and less.  What follows from it was measured on Zen 3 only. */
+static inline bool has_small_l2(void)
+{
+    return conv2d_cpu()->l2_bytes < 1 << 20;
+}
+
+/* Of Zen 5, and of Zen 3, where AVX2's transposes are faster than the model's constants, and W waits for strided rows
+ * from the L3. */
+static inline bool differs_from_zen4(void)
+{
+    return conv2d_cpu()->two_wide_fmas || has_small_l2();
+}
+
 /* Whether input and output together take more than so many times the L2. */
 static inline bool exceeds_l2(const problem *p, size_t times)
 {

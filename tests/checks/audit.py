@@ -25,6 +25,7 @@ SKIPPED = 77
 TILE = re.compile(r'^conv2d_f32_(\w+?)_kw(\d+|any)_.*__(avx2|avx512)_([a-z])(\d+)x(\d+)(_\w+)?$')
 ISA = re.compile(r'avx512|avx2')
 WIDTH = {'avx2': 'ymm', 'avx512': 'zmm'}
+REGISTERS = {'ymm': 16, 'zmm': 32}
 COLUMNS = ['kernel', 'vector registers', 'bytes', 'multiply-adds', 'vector loads', 'broadcasts', 'embedded broadcasts',
            'other', 'scalar spills', 'mask spills', 'vector spills around']
 VECTOR = re.compile(r'%[xyz]mm(\d+)')
@@ -113,13 +114,14 @@ def check_promise(tile, loop):
     """A pass of the loop is all unrolled taps times the tile, or several such where compilers unroll further.  Not so
     in variants for edges: they leave taps out, or guard them, and compilers copy or merge the paths; nor in looped
     tiles along more than six columns, whose inner variant has paths for some of the columns too, but one for all of
-    them."""
+    them; nor in tiles of K without a register to spare, whose taps are a loop inside (rolls_taps, gen/family_k.c)."""
     if tile.promise:
         fmas = sum(map(is_fma, loop))
         layout, taps, _, family, channels, columns, edge = tile.promise.groups()
         # Depthwise NHWC tiles have loops of their own for the input rows that serve one output row only.
         rows = 1 if layout == 'nhwc' and family in 'dg' else int(channels)
-        step = (1 if taps == 'any' else int(taps)) * rows * int(columns)
+        full = family == 'k' and int(columns) > 1 and int(channels) * (int(columns) + 1) + 1 == REGISTERS[tile.width]
+        step = (1 if taps == 'any' or full else int(taps)) * rows * int(columns)
         parts = layout == 'nhwc' and taps == 'any' and int(columns) > 6
         if not edge and (fmas < step if parts else fmas % step):
             yield next(filter(is_fma, loop)), f'hot loop has {fmas} multiply-adds, no multiple of {step}'
