@@ -27,6 +27,41 @@ size_t conv2d_weight_chunks(const problem *p)
     return divide_up(group_blocks(p), blocks);
 }
 
+/* So many input channels that the L1 still has a tile's lines for the next one (Zen 3, 3x3: 256->256 @56 83 -> 92 %,
+ * 512->512 @28 86 -> 90 %, 1024->256 @14 79 -> 82 %; half as many lose 1-5 %). */
+static size_t line_channels(const problem *p)
+{
+    return conv2d_cpu()->l1_bytes * 3 / 4 / LINE_FLOATS / sizeof(float) / p->kernel_height;
+}
+
+/*
+ * Planes a multiple of 128 KiB apart share a few sets of all caches.  Where a last cache of 16 ways of 2 MiB has no
+ * room for one line of each, they are read from memory again and again.
+ */
+bool conv2d_planes_crowd(const problem *p)
+{
+    enum { APART = 128 << 10, LAST_WAY = 2 << 20, LAST_WAYS = 16 };
+    const size_t plane = (size_t)p->in.channel * sizeof(float), power = plane & (~plane + 1);
+    return has_small_l2() && p->in.channel != 1 && power >= APART &&
+           p->in_channels + p->out_channels >= LAST_WAYS * divide_up(LAST_WAY, power);
+}
+
+/* Unless so few have their turn that the sets of the L1 hold their kernel rows (Zen 3, 3x3: 32->32 @512 46 -> 76 %,
+ * 64->64 @512 44 -> 78 %, @256 53 -> 81 %, 16->16 @512 67 -> 80 %; but 32->32 @64x512, which the last cache holds, 89
+ * -> 85 %). */
+static size_t uncrowded_channels(const problem *p)
+{
+    enum { L1_SETS = 64 };
+    if (!conv2d_planes_crowd(p))
+        return p->in_channels;
+    const size_t row_lines = (size_t)p->in.row / LINE_FLOATS % L1_SETS;
+    size_t sets = 1; /* of all kernel rows: as they are so far apart, or as a power of two brings them round again */
+    while (sets < p->kernel_height && sets * row_lines % L1_SETS != 0)
+        sets++;
+    const size_t ways = conv2d_cpu()->l1_bytes / (L1_SETS * LINE_FLOATS * sizeof(float));
+    return max_size(sets * ways * 5 / 4 / p->kernel_height, 1);
+}
+
 /*
  * So many input channels that AVX2's small tiles of K find what they ask for again and again in the L1: a strip of the
  * input of a 1x1, and the weights (percent of peak, 160->960 @7 74 -> 86, 256->1024 @14 83 -> 88); the weights of 24
@@ -38,6 +73,8 @@ static size_t l1_channels(const problem *p, size_t tile)
     const size_t l1 = conv2d_cpu()->l1_bytes, weights = tile * p->kernel_height * p->kernel_width * sizeof(float);
     if (conv2d_is_pointwise(p))
         return l1 / (5 * 64 + weights);
+    if (has_small_l2() && (tile % CONV2D_OC_BLOCK == 0 || p->out_width > LINE_FLOATS))
+        return min_size(line_channels(p), uncrowded_channels(p));
     const bool in_time = conv2d_cpu()->two_wide_fmas && p->in_channels >= 384;
     const bool pays = tile % CONV2D_OC_BLOCK && p->kernel_height * p->kernel_width <= 9 && !in_time;
     return pays ? l1 / 2 / weights : p->in_channels;
@@ -61,11 +98,24 @@ static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
     return divide_up(p->in_channels, channels);
 }
 
+/*
+ * 12 sums that end at once hold up the FMAs of the next tile for some 20 cycles on Zen 3, 8 hold up none, which counts
+ * in short tiles that write NHWC at once (16x112x112 16x1x1 81 -> 95 % of peak, 32x112x112 16x1x1 87 -> 99, 3x224x224
+ * 16x3x3 s2 86 -> 91; 128x55x55 16x1x1 0.93).
+ */
+bool conv2d_ends_lightly(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { SHORT_TAPS = 80, LIGHT = 4, LONG_ROW = 6 * LIGHT };
+    const bool alike = p->out_width % LIGHT == 0 || p->out_width >= LONG_ROW; /* 3 columns are too few sums */
+    return has_small_l2() && kernel->lanes == 8 && kernel->tile_channels == 2 && p->out.channel == 1 && alike &&
+           p->groups == 1 && p->in_channels * p->kernel_height * p->kernel_width <= SHORT_TAPS;
+}
+
 /* K's tiles of more than few columns expect columns outside the input at one end of them only (gen/edge_columns.c). */
 size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t few = 6;
-    return divide_up(p->out_width, min_size(kernel->tile_columns, max_size(few, p->in_width / p->stride_w + 1)));
+    const size_t few = 6, light = 4, widest = conv2d_ends_lightly(p, kernel) ? light : kernel->tile_columns;
+    return divide_up(p->out_width, min_size(widest, max_size(few, p->in_width / p->stride_w + 1)));
 }
 
 /*

@@ -33,6 +33,8 @@ static double strided_cycles(const problem *p, size_t channels, size_t columns, 
     if (p->kernel_width > 1 || p->stride_w == 1 || p->in.column != 1)
         return 0;
     const double lines = (double)channels / 16 + (double)(columns * p->stride_w) / 16 + 1;
+    if (has_small_l2()) /* Zen 3 waits for them in any case, 128x28x28 256x1x1 s2 in place 0.73 times W's speed */
+        return 3 * lines;
     return lines * (double)in_channels * 64 > 0.75 * (double)conv2d_cpu()->l1_bytes ? 2.3 * lines : 0;
 }
 
@@ -40,7 +42,8 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
                             size_t in_channels)
 {
     /* One broadcast for each FMA (AVX2 1x12) is more than two a cycle: 64x56x56 16x3x3 0.75 times the speed of 2x6. */
-    const double crowded = kernel->lanes == 8 && vectors == 1 ? 1.1 : 1;
+    const bool pixels = has_small_l2() && conv2d_is_pointwise(p); /* Zen 3, 256x32x32 6x1x1 0.84 times W's speed */
+    const double crowded = kernel->lanes != 8 || vectors > 1 ? 1 : pixels ? 1.4 : 1.1;
     const double loads = 0.5 * crowded * (double)(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
     const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
@@ -95,6 +98,32 @@ static double collision_factor(const problem *p)
     return conv2d_cpu()->two_wide_fmas && planes_collide(p) ? 1.6 : 1;
 }
 
+/*
+ * How long AVX2's 1x1 waits for its input.  Zen 5: half as long (156 of NCHW: 1.1 % from the best kernels, so 0.7), but
+ * not for memory, where W fetches it (run_w_fetch.c; 64x300x300 8x1x1 0.49, 24x1x1 0.65 times W's speed).  Zen 3: not
+ * long for many channels from the L3 (144x56x56 24x1x1 1.15 times W's speed, but 1504x8x8 128x1x1 0.86).
+ */
+static double k_visit_factor(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t many = 3 * CONV2D_OC_BLOCK, floats = p->in_channels * p->in_height * p->in_width;
+    if (is_fast_pointwise(p, kernel))
+        return exceeds_l2(p, 12) ? 2.5 : 0.5;
+    return has_small_l2() && p->in_channels >= many && floats > conv2d_cpu()->l2_bytes / sizeof(float) ? 0.3 : 1;
+}
+
+/* How many times as long tiles take that use but part of the lines of NHWC pixels, as those of small groups do. */
+static double k_scatter_factor(const problem *p)
+{
+    const size_t apart = (size_t)p->in.column * sizeof(float);
+    const bool pages = apart % 4096 == 0;                                   /* Zen 5, AVX2, 1024x8x8 3x3 g128 0.48 */
+    const bool crowded = has_small_l2() && apart * p->stride_w % 2048 == 0; /* Zen 3, 512x14x14 3x3 g64 0.47 */
+    if (p->in.channel != 1 || p->groups == 1 || p->in_channels >= 16)
+        return 1;
+    if (p->stride_w != 1)
+        return crowded ? 4.3 : 2;
+    return pages || crowded ? 2.7 : 1.35;
+}
+
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
@@ -108,13 +137,11 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
         full * k_row_cycles(p, kernel, most, block) + (rest ? k_row_cycles(p, kernel, rest, block) : 0);
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
-    const double store = p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
-    /* Tiles made for NCHW do not repeat themselves along a row (Zen 5, 1x512x512 16x3x3, NHWC: 0.48; AVX2, 150 1x1 of
-     * NCHW 0.97), and those of AVX2's 1x1 wait half as long (156 of NCHW: 1.1 % from the best kernels, so 0.7), but not
-     * for memory, where W fetches its input (run_w_fetch.c; 64x300x300 8x1x1 0.49, 24x1x1 0.65 times W's speed). */
-    const bool pointwise = is_fast_pointwise(p, kernel);
-    const double start = kernel->stride_w && (p->out.channel == 1 || pointwise) ? 30 : 10;
-    const double waits_in = !pointwise ? 1 : exceeds_l2(p, 12) ? 2.5 : 0.5;
+    const bool light = conv2d_ends_lightly(p, kernel);
+    const double store = light ? 1 : p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
+    /* Tiles made for NCHW do not write NHWC without a buffer (Zen 5, 1x512x512 16x3x3 0.48). */
+    const bool half = full < 2 && rest; /* Zen 3, 8x12x96 24x1x1 of NHWC 0.85 times the speed of 3x4 */
+    const double start = kernel->stride_w && p->out.channel == 1 ? 30 : light && !half ? 0 : 10;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
     const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
@@ -126,12 +153,9 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
         p->in_channels * p->kernel_height * p->kernel_width < 12 && tiles > 1 && !conv2d_cpu()->two_wide_fmas;
     const bool waits = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 && (kernel->stride_w || hardly);
     const double burst = waits ? memory_cycles(p, 8) : 0;
-    /* Of the lines of NHWC pixels a group needs but a part. */
-    const bool part_lines = p->in.channel == 1 && p->groups > 1 && p->in_channels < 16;
-    const bool pages = (size_t)p->in.column * sizeof(float) % 4096 == 0; /* Zen 5, AVX2, 1024x8x8 3x3 g128 0.48 */
-    const double scattered = !part_lines ? 1 : p->stride_w != 1 ? 2 : pages ? 2.7 : 1.35;
-    return per_tap * taps * wide * scattered + ends * (double)p->out_height * (double)p->out_width / (double)columns +
-           burst + k_fetch_cycles(p, kernel) + waits_in * conv2d_visit_cycles(p, kernel, false);
+    return per_tap * taps * wide * k_scatter_factor(p) +
+           ends * (double)p->out_height * (double)p->out_width / (double)columns + burst + k_fetch_cycles(p, kernel) +
+           k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false);
 }
 
 static double peak_per_cycle(void)
@@ -167,7 +191,10 @@ static double subsampled_cycles(const problem *p, const conv2d_kernel *kernel)
     problem dense;
     conv2d_make_subsampled(p, pixels, (size_t)b.subsampled_pitch, &dense);
     const double each = p->stride_w == 2 ? 0.65 : 0.9;
-    return family_cycles(&dense, kernel) + (double)(p->in_channels * p->out_height) * (8 + each * (double)p->out_width);
+    /* W's tiles of 4 channels read a copy in the L3 most often (Zen 3, 1536x28x28 1536x1x1 s2 0.81 times K's speed). */
+    const bool far = kernel->family == CONV2D_FAMILY_W && has_small_l2() && b.workspace > conv2d_cpu()->l2_bytes / 4;
+    return (far ? 1.25 : 1) * family_cycles(&dense, kernel) +
+           (double)(p->in_channels * p->out_height) * (8 + each * (double)p->out_width);
 }
 
 double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)

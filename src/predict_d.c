@@ -10,7 +10,7 @@
 /* Of a float; 16 x 16 or 8 x 8 at a time. */
 static double transpose_one(const conv2d_kernel *kernel)
 {
-    return kernel->lanes == 16 ? 0.35 : conv2d_cpu()->two_wide_fmas ? 0.40 : 0.56;
+    return kernel->lanes == 16 ? 0.35 : differs_from_zen4() ? 0.40 : 0.56;
 }
 
 /* A group's channels.  8 x 8 at a time takes as long for fewer (Zen 5, AVX2, choices by this 3x128x128 11x11 1.49,
@@ -37,7 +37,7 @@ static double transpose_out_cycles(const problem *p, const conv2d_kernel *kernel
 /* Of a group whose tensors are NCHW, with lanes along channels.  Lines evict each other where channels share a set. */
 static double transpose_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    const double shared = kernel->lanes == 8 && conv2d_cpu()->two_wide_fmas ? 1.15 : 1.5;
+    const double shared = kernel->lanes == 8 && differs_from_zen4() ? 1.15 : 1.5;
     const double in_slow = p->in.channel % 1024 ? 1 : shared, out_slow = p->out.channel % 1024 ? 1 : shared;
     return (p->in.channel == 1 ? 0 : in_slow * transpose_in_cycles(p, kernel)) +
            (p->out.channel == 1 ? 0 : out_slow * transpose_out_cycles(p, kernel));
@@ -70,7 +70,9 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const size_t channels = p->groups * p->out_channels;
     const double part = (double)divide_up(channels, kernel->lanes) / (double)p->groups * (double)p->in_channels;
     const bool wide = kernel->lanes == 16;
-    const double slow = wide ? 1.1 : 1.6, looped = kernel->kernel_width ? 1 : wide ? 1.4 : 1.45;
+    /* Zen 3 permutes slowly: of groups 3x3 45 to 48 % of peak, with stride 2 26 to 30. */
+    const bool permutes = kernel->grouped && !wide && has_small_l2();
+    const double slow = wide ? 1.1 : permutes ? 2.1 : 1.6, looped = kernel->kernel_width ? 1 : wide ? 1.4 : 1.45;
     /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */
     const bool apart = !kernel->kernel_width && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;
     const bool banded = !kernel->kernel_width && p->dilation_w > 1 && is_two_wide(kernel) && !apart;
@@ -78,7 +80,7 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     /* A shuffle for each 1.5 FMAs; K has broadcasts (Zen 5, 16 channels a group 0.93 times K's speed; AVX2,
      * 120x13x13 3x3 s2 0.9 times that of lanes along columns). */
     const bool shuffles = p->in_channels == 16 && is_two_wide(kernel);
-    const double strided = p->stride_w == 1 ? 1 : shuffles || !wide ? 1.28 : 1.2;
+    const double strided = p->stride_w == 1 ? 1 : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
     const d_spread columns = conv2d_spread_columns(kernel, p);
     return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated * strided *
                uneven(&columns, p->out_width, kernel->tile_columns, wide ? 3 : 2) +
@@ -137,7 +139,7 @@ static double planes_factor(const problem *p, const conv2d_kernel *kernel)
     }
     const bool stays = p->in_channels * p->in_height * p->in_width <= l2 || conv2d_wants_planes(p, kernel);
     /* Zen 5, AVX2, 8 to 64 input channels of 64x64 to 374x374: half the peak of AVX2 whatever the kernel's size. */
-    if (kernel->lanes == 8 && conv2d_cpu()->two_wide_fmas)
+    if (kernel->lanes == 8 && (conv2d_cpu()->two_wide_fmas || (has_small_l2() && p->out_channels == 1)))
         return kernel->kernel_width == 5 ? 0.85 : stays ? 1.3 : 1.45;
     if (stays)
         return 1;

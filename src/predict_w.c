@@ -86,8 +86,8 @@ static double w_copy_cycles(const problem *p)
     if (p->stride_w == 1)
         return 0;
     const size_t floats = p->in_channels * p->in_height * p->in_width;
-    const bool waits = conv2d_cpu()->two_wide_fmas && p->in_channels >= CONV2D_OC_BLOCK &&
-                       floats > conv2d_cpu()->l2_bytes / sizeof(float);
+    const bool waits =
+        differs_from_zen4() && p->in_channels >= CONV2D_OC_BLOCK && floats > conv2d_cpu()->l2_bytes / sizeof(float);
     const double each = (p->stride_w == 2 ? 0.2 : 1) + (waits ? 0.8 : 0);
     return (double)(p->in_channels * p->in_height) * (15 + each * (double)p->in_width);
 }
@@ -156,7 +156,8 @@ static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, cons
     const bool wide = kernel->lanes == 16;
     /* Zen 5, times K's speed: 12x270x480 12x3x3 0.85 to 0.99, 32x64x64 10x3x3 0.87, but 16x68x480 8x3x3 1.49. */
     const bool slow = conv2d_cpu()->two_wide_fmas && !conv2d_is_pointwise(p);
-    const double each = wide ? (slow ? 0.7 : 0.3) : 0.45, channels = (double)p->out_channels;
+    const bool little = has_small_l2() && !conv2d_is_pointwise(p); /* Zen 3, 64x128x128 3x3x3 1.6 times K's speed */
+    const double each = wide ? (slow ? 0.7 : 0.3) : little ? 0.35 : 0.45, channels = (double)p->out_channels;
     const double rows = b->scratch_row ? (double)(b->row_tiles * b->scratch_rows) : (double)p->in_height;
     const double in = conv2d_transposes_pixels(p) ? each * rows * (double)(p->in_channels * p->in_width) : 0;
     /* Zen 5, 16x64x64 2x1x1 0.42 times K's time, 24x56x56 4x1x1 1.04. */
@@ -176,10 +177,12 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
 {
     if (conv2d_is_pointwise(p) && p->in_channels * p->out_channels == 1 && p->in.column == 1)
         return w_scale_cycles(p, kernel);
-    /* Few channels a group keep their promises least (64x64x64 3x3 g32: 42 % of peak instead of 63). */
+    /* Few channels a group keep their promises least (64x64x64 3x3 g32: 42 % of peak instead of 63; Zen 3 more,
+     * 128x56x56 3x3 g32 46 %). */
+    const double few = has_small_l2() ? 0.4 : 0.8;
     const double small = p->groups == 1 || p->out_channels >= 16 ? 1
                          : p->out_channels == 1                  ? 1.6
-                                                                 : 1 + 0.8 / (double)p->out_channels;
+                                                                 : 1 + few / (double)p->out_channels;
     const blocking b = conv2d_choose_blocking(p, kernel);
     const double copies = w_copy_cycles(p) + w_pixel_cycles(p, kernel, &b);
     if (b.whole_rows)
@@ -204,6 +207,9 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     /* A block's weights come from the L2 for each triple of vectors if they exceed the L1. */
     const bool streams = packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     const double waits = !is_fast_pointwise(p, kernel) ? 1 : streams ? 1.09 : 1.035;
-    return small * waits * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
+    /* Lines from memory again and again (Zen 3, 16x512x512 16x5x5 0.73 times K's speed, 32x1024x1024 16x3x3 0.57). */
+    const bool in_place = !cost.panel && b.scratch_row == 0;
+    const double crowd = kernel->lanes == 8 && in_place && conv2d_planes_crowd(p) ? 1.4 : 1;
+    return small * waits * crowd * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
            conv2d_visit_cycles(p, kernel, cost.panel);
 }

@@ -8,7 +8,8 @@
 /*
  * Tensors of half an L3 or more come from memory, for which tiles wait (Zen 5: 128x224x224 3x3 AVX2 1.4-1.8, AVX-512
  * 1.2; 48x320x320 s2 1.6 and 1.2 times as fast if fetched, some tiles a call); from the L3 they come soon enough, and
- * prefetches cost AVX-512 10-15 % (16x320x320).
+ * prefetches cost AVX-512 10-15 % (16x320x320).  Zen 3 is faster without, wherever they lie (16x320x320 1.8, 32x320x320
+ * s2 2.2, 48x320x320 s2, which no cache holds, 1.3, 128x224x224 1.0).
  */
 enum { FETCHING_L2S = 16, FETCHING_TILES = 4 };
 
@@ -274,7 +275,7 @@ void conv2d_d_nhwc_units(d_nhwc_run *run, size_t chunk, share units)
     conv2d_d_nhwc_set_pitches(run, &p->in, &p->out);
     /* AVX-512 has nothing else to do while it waits for a 3x3 with stride 2, and its prefetches only add to that (Zen
      * 5, 12 layers of 21 to 67 MB without them 0.99 to 1.7 times as fast, others 0.69 to 1.02). */
-    run->fetches = exceeds_l2(p, FETCHING_L2S) && (run->lanes == 8 || d_computes_much(p));
+    run->fetches = exceeds_l2(p, FETCHING_L2S) && (run->lanes == 8 || d_computes_much(p)) && !has_small_l2();
     for (size_t first = 0; first < channels; first += chunk) {
         conv2d_d_nhwc_set_channels(run, first, min_size(channels - first, chunk));
         run_units(run, first, units);
