@@ -26,12 +26,17 @@ ParameterizedTest(conv2d_isa *isa, random, problems)
     check_problems(*isa);
 }
 
-/* A CPU that begins one FMA of 512 bits in a cycle if this one begins two, and the other way round. */
-static void with_other_fmas(void check(conv2d_isa), conv2d_isa isa)
+/* A CPU that begins one FMA of 512 bits in a cycle if this one begins two, and the other way round; and one whose L2 is
+ * small if this one's is not (src/tiles.h). */
+static void with_other_facts(void check(conv2d_isa), conv2d_isa isa)
 {
-    cpu_facts facts = real_cpu();
-    facts.two_wide_fmas = !facts.two_wide_fmas;
-    other_cpu = &facts;
+    enum { SMALL_L2 = 512 << 10, USUAL_L2 = 1 << 20 };
+    cpu_facts fmas = real_cpu(), l2 = real_cpu();
+    fmas.two_wide_fmas = !fmas.two_wide_fmas;
+    l2.l2_bytes = l2.l2_bytes < USUAL_L2 ? USUAL_L2 : SMALL_L2;
+    other_cpu = &fmas;
+    check(isa);
+    other_cpu = &l2;
     check(isa);
     other_cpu = NULL;
 }
@@ -43,7 +48,7 @@ ParameterizedTestParameters(random, problems_of_other_cpus)
 
 ParameterizedTest(conv2d_isa *isa, random, problems_of_other_cpus)
 {
-    with_other_fmas(check_problems, *isa);
+    with_other_facts(check_problems, *isa);
 }
 
 /* The same, with whichever kernel and blocking: selection avoids some for good, but they must be right all the same. */
@@ -89,5 +94,5 @@ ParameterizedTestParameters(random, kernels_of_other_cpus)
 
 ParameterizedTest(conv2d_isa *isa, random, kernels_of_other_cpus)
 {
-    with_other_fmas(check_kernels, *isa);
+    with_other_facts(check_kernels, *isa);
 }

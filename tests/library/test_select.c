@@ -38,7 +38,7 @@ static const choice choices[] = {
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
     {"1024x14x14 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
-    {"160x7x7 960x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
+    {"160x7x7 960x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
     /* Strides, dilation, padding of more than one column, wide kernels. */
     {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_k2x14"},
     {"1024x14x14 2048x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
@@ -137,7 +137,7 @@ static const choice choices[] = {
     {"128x14x14 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"352x7x7 352x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Rows of 13 and 14 columns, few columns at the edge but all weights for them. */
-    {"192x14x14 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_k2x6"},
+    {"192x14x14 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
     {"512x13x13 1000x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     /* Planes of a multiple of 4 KiB, whose channels share a few sets of the L1: from a panel. */
     {"256x32x32 256x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
@@ -197,6 +197,29 @@ static const choice two_wide_choices[] = {
     {"608x14x14 608x3x3 s2 p1 g38 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
 };
 
+/* Zen 3: as Zen 4, with half its L2 and without AVX-512. */
+static const choice small_l2_choices[] = {
+    {"256x56x56 256x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k2x6"},
+    {"96x160x160 24x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
+    /* Planes that crowd the sets of all caches: not W, which takes all channels in turn. */
+    {"32x1024x1024 16x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k2x6"},
+    {"16x512x512 16x5x5 p2", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k2x6"},
+    /* Few output channels of a 1x1; strided ones in place, copied, and copied as a whole. */
+    {"128x55x55 16x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"144x56x56 24x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
+    {"128x56x56 32x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"128x28x28 256x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
+    {"1536x28x28 1536x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
+    /* Short tiles of 8 sums, which end lightly. */
+    {"24x56x56 144x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"96x56x56 24x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
+    /* Groups of eight, whose permutations are slow; pixels that crowd the L1. */
+    {"256x28x28 256x3x3 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
+    {"512x14x14 512x3x3 p1 g64 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
+    {"128x56x56 128x3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
+    {"32x256x256 1x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_s4x1"},
+};
+
 static conv2d_desc desc_of(const char *text)
 {
     problem p;
@@ -228,14 +251,20 @@ Test(select, rows_name_existing_kernels)
 {
     expect_kernels(choices, COUNT_OF(choices));
     expect_kernels(two_wide_choices, COUNT_OF(two_wide_choices));
+    expect_kernels(small_l2_choices, COUNT_OF(small_l2_choices));
 }
 
-static void expect_choices(const choice *rows, size_t count, conv2d_isa isa, size_t l1_bytes, bool two_wide_fmas)
+typedef struct cpu_kind {
+    size_t l1_bytes, l2_bytes;
+    bool two_wide_fmas;
+} cpu_kind;
+
+static void expect_choices(const choice *rows, size_t count, conv2d_isa isa, const cpu_kind *kind)
 {
     cpu_facts facts = real_cpu();
-    facts.l1_bytes = l1_bytes;
-    facts.l2_bytes = 1 << 20;
-    facts.two_wide_fmas = two_wide_fmas;
+    facts.l1_bytes = kind->l1_bytes;
+    facts.l2_bytes = kind->l2_bytes;
+    facts.two_wide_fmas = kind->two_wide_fmas;
     other_cpu = &facts;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].isa != isa)
@@ -258,8 +287,11 @@ ParameterizedTestParameters(select, chooses_by_shape)
 ParameterizedTest(conv2d_isa *isa, select, chooses_by_shape)
 {
     require_isa(*isa);
-    expect_choices(choices, COUNT_OF(choices), *isa, 32 << 10, false);
-    expect_choices(two_wide_choices, COUNT_OF(two_wide_choices), *isa, 48 << 10, true);
+    static const cpu_kind zen4 = {32 << 10, 1 << 20, false}, zen5 = {48 << 10, 1 << 20, true},
+                          zen3 = {32 << 10, 512 << 10, false};
+    expect_choices(choices, COUNT_OF(choices), *isa, &zen4);
+    expect_choices(two_wide_choices, COUNT_OF(two_wide_choices), *isa, &zen5);
+    expect_choices(small_l2_choices, COUNT_OF(small_l2_choices), *isa, &zen3);
 }
 
 static const char *const some_problems[] = {

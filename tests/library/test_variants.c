@@ -21,10 +21,16 @@ typedef struct function {
     uint32_t places;
 } function;
 
-/* A descriptor, and whether it is planned for a CPU with two wide FMAs a cycle. */
+/* CPUs whose plans differ: whether two wide FMAs begin in a cycle, and what the L2 has. */
+static const struct other_kind {
+    bool two_wide_fmas;
+    size_t l2_bytes;
+} kinds[] = {{false, 1 << 20}, {true, 1 << 20}, {false, 512 << 10}};
+
+/* A descriptor, and the kind of CPU that it is planned for. */
 typedef struct chosen_case {
     conv2d_desc desc;
-    bool two_wide_fmas;
+    size_t kind;
 } chosen_case;
 
 typedef struct survey {
@@ -33,6 +39,7 @@ typedef struct survey {
     counted kernel;
     const conv2d_tile_row *tiles; /* the original ones of that kernel */
     cpu_facts facts;              /* of the CPU that plans are for */
+    size_t kind;                  /* of it */
     chosen_case chosen[MOST_CASES];
     size_t chosen_count;
     float *data; /* what candidates run on */
@@ -75,6 +82,14 @@ static float *data_of(survey *s, size_t floats)
     return s->data;
 }
 
+/* Plans from here on are for a CPU of this kind. */
+static void become(survey *s, size_t kind)
+{
+    s->kind = kind;
+    s->facts.two_wide_fmas = kinds[kind].two_wide_fmas;
+    s->facts.l2_bytes = kinds[kind].l2_bytes;
+}
+
 /* Runs a candidate without any checks; keeps it if it enters a new function. */
 static void try_candidate(survey *s, const conv2d_kernel_info *info, const conv2d_desc *d)
 {
@@ -94,7 +109,7 @@ static void try_candidate(survey *s, const conv2d_kernel_info *info, const conv2
     if (!note_entries(s, FIRST_PLACE))
         return;
     cr_assert_lt(s->chosen_count, (size_t)MOST_CASES);
-    s->chosen[s->chosen_count++] = (chosen_case){*d, s->facts.two_wide_fmas};
+    s->chosen[s->chosen_count++] = (chosen_case){*d, s->kind};
 }
 
 /* Bias, residual, activation and layouts differ from candidate to candidate. */
@@ -176,8 +191,8 @@ static void try_candidates(survey *s, const conv2d_kernel_info *info)
             for (size_t columns = 1; columns <= g.columns; columns += g.columns_step)
                 for (size_t pads = 4; pads-- > 0;) { /* what masks most, first */
                     const conv2d_desc d = candidate(info, number++, channels, rows, columns, pads);
-                    for (int two_wide = 0; two_wide < 2; two_wide++) {
-                        s->facts.two_wide_fmas = two_wide;
+                    for (size_t kind = 0; kind < COUNT_OF(kinds); kind++) {
+                        become(s, kind);
                         try_candidate(s, info, &d);
                     }
                 }
@@ -186,7 +201,7 @@ static void try_candidates(survey *s, const conv2d_kernel_info *info)
 /* A chosen case in guarded memory, against the oracle, at all places. */
 static void run_everywhere(survey *s, const conv2d_kernel_info *info, const chosen_case *chosen)
 {
-    s->facts.two_wide_fmas = chosen->two_wide_fmas;
+    become(s, chosen->kind);
     conv_case c = {.desc = chosen->desc, .options = options_for(info->isa), .fill = FILL_UNIFORM, .seed = 1};
     c.options.kernel = info->name;
     for (c.side = GUARD_RIGHT; c.side <= GUARD_LEFT; c.side++)
