@@ -33,6 +33,7 @@ static bool takes_turns(const spec *s)
     return narrow && room_of_row(s, s->tile.channels) <= 0 && room_of_row(s, 1) > 0;
 }
 
+/* Whether they wait there. */
 static bool holds_row(const spec *s)
 {
     return takes_turns(s) || room_of_row(s, s->tile.channels) > 0;
