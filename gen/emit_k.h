@@ -5,7 +5,8 @@
 
 #include "emit.h"
 
-/* Any stride, inside the input: tiles that follow each other along a row are run in one call. */
+/* Inside the input, any stride, and all of AVX2's: tiles that follow each other along a row are run in one call (AVX2's
+ * 3x3 with stride 1, Zen 3: 65 layers 1.015; AVX-512's with a stride were not tried). */
 bool k_repeats(const spec *s);
 
 /* The FMAs of one output column with the tap; what comes between one column and the next; and all columns. */

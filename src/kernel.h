@@ -79,9 +79,9 @@ typedef struct conv2d_tile {
 
     /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
-    /* So many tiles: F, and W with AVX2, for the output channels that follow; K, any stride, inside the input, for the
-     * columns that follow; D, rolling taps, for the rows that follow.  From each to the next of K's: input, outputs,
-     * what it fetches of both. */
+    /* So many tiles: F, and W with AVX2, for the output channels that follow; K, inside the input, any stride and all
+     * of AVX2's, for the columns that follow; D, rolling taps, for the rows that follow.  From each to the next of K's:
+     * input, outputs, what it fetches of both. */
     size_t repeats;
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     /* D, NCHW: the output channels of a group, a power of two, less one, after which the next has an input of its own,
