@@ -58,7 +58,7 @@ static size_t uncrowded_channels(const problem *p)
     size_t sets = 1; /* of all kernel rows: as they are so far apart, or as a power of two brings them round again */
     while (sets < p->kernel_height && sets * row_lines % L1_SETS != 0)
         sets++;
-    const size_t ways = conv2d_cpu()->l1_bytes / (L1_SETS * LINE_FLOATS * sizeof(float));
+    const size_t ways = conv2d_cpu()->l1_bytes / sizeof(float) / LINE_FLOATS / L1_SETS;
     return max_size(sets * ways * 5 / 4 / p->kernel_height, 1);
 }
 

@@ -105,7 +105,7 @@ static double collision_factor(const problem *p)
  */
 static double k_visit_factor(const problem *p, const conv2d_kernel *kernel)
 {
-    const size_t many = 3 * CONV2D_OC_BLOCK, floats = p->in_channels * p->in_height * p->in_width;
+    const size_t many = (size_t)3 * CONV2D_OC_BLOCK, floats = p->in_channels * p->in_height * p->in_width;
     if (is_fast_pointwise(p, kernel))
         return exceeds_l2(p, 12) ? 2.5 : 0.5;
     return has_small_l2() && p->in_channels >= many && floats > conv2d_cpu()->l2_bytes / sizeof(float) ? 0.3 : 1;
