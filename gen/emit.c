@@ -110,6 +110,8 @@ void emit_tile(writer *w, const spec *s)
         [FAMILY_F] = emit_f_tile,
         [FAMILY_D] = emit_d_tile,
         [FAMILY_D_UNEVEN] = emit_d_tile,
+        [FAMILY_D_DOWN] = emit_d_down_tile,
+        [FAMILY_D_DOWN_UNEVEN] = emit_d_down_tile,
         [FAMILY_D_LINE] = emit_d_tile,
         [FAMILY_D_ROLL] = emit_d_roll_tile,
         [FAMILY_D_SCALE] = emit_d_tile,

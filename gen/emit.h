@@ -20,6 +20,7 @@ void emit_w_along(writer *w, const spec *s);
 void emit_k_tile(writer *w, const spec *s);
 void emit_f_tile(writer *w, const spec *s);
 void emit_d_tile(writer *w, const spec *s);
+void emit_d_down_tile(writer *w, const spec *s);
 void emit_d_roll_tile(writer *w, const spec *s);
 void emit_d_any_tile(writer *w, const spec *s);
 void emit_d_nhwc_tile(writer *w, const spec *s);

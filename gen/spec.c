@@ -63,10 +63,10 @@ static bool is_looped(const spec *s)
     return s->family == FAMILY_D_ANY || s->family == FAMILY_D_NHWC_ANY || s->family == FAMILY_D_GROUP_ANY;
 }
 
-/* AVX2's tile of 7 rows, AVX-512's of 14: they are there for one kind of taps, AVX2's for rows of one vector. */
+/* AVX-512's tiles of 12 and 14 rows: they are there for one kind of taps. */
 static bool is_tall(const spec *s)
 {
-    return s->family == FAMILY_D && s->tile.channels >= (s->isa->mask_registers ? 12 : 7);
+    return s->family == FAMILY_D && s->tile.channels >= 12;
 }
 
 /* AVX-512's tiles of 6 and 3 rows, of which heights of 24, 20, 12, 6 and 3 are put together. */
@@ -89,12 +89,12 @@ static bool is_small_kernel(const spec *s)
 
 static bool is_tall_border(const spec *s)
 {
-    return (s->border == BOTH || s->isa->mask_registers) && s->taps.kernel_width == 3 && s->taps.stride == 1;
+    return s->taps.kernel_width == 3 && s->taps.stride == 1;
 }
 
 bool spec_holds_masks(const spec *s)
 {
-    return is_rows(s->family) && !s->isa->mask_registers && s->taps.kernel_width == 3;
+    return is_rows(s->family) && !rolls_down(s->family) && !s->isa->mask_registers && s->taps.kernel_width == 3;
 }
 
 /* Of D's rows; 1 is that of a broadcast.  With 32 registers, as many as leave five, some of which the activation takes:
@@ -130,6 +130,13 @@ static budget d_budget(const spec *s)
         if (spec_holds_masks(s)) /* those of three loads; of two loads, and two of sums */
             b.others += s->border == INTERIOR ? 0 : s->taps.stride == 1 ? 3 : 4;
         b.weights = held_weights(s, &b);
+    }
+    if (rolls_down(s->family)) {
+        const int vectors = s->border == INTERIOR ? 2 : 1;
+        b.accumulators = vectors * ((kernel_rows(s) - 1) / row_stride(s) + 1);
+        b.inputs = s->taps.stride == 2 ? 2 : 1;
+        b.weights = s->border == INTERIOR || s->taps.stride > row_stride(s) ? 6 : 9;
+        b.others = 1; /* the mask of a load, or a weight that is broadcast */
     }
     if (s->family == FAMILY_D_GROUP)
         b.weights = s->tile.channels * taps;
@@ -270,7 +277,7 @@ void spec_name(const spec *s, char *name, size_t size)
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);
     const char *rows = is_one_row(s->family) ? "kh1_" : "";
-    if (s->family == FAMILY_D_UNEVEN)
+    if (row_stride(s) != s->taps.stride && is_rows(s->family))
         snprintf(stride, sizeof stride, "%dx%d", row_stride(s), s->taps.stride);
     else if (s->taps.stride)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);

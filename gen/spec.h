@@ -22,14 +22,16 @@ typedef struct isa_row {
 } isa_row;
 
 /* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.
- * LINE: of one kernel row.  ROLL: of one, whose taps are neighbours.  SCALE: of one tap.  SUM: of several input
- * channels. */
+ * DOWN: sums roll down the rows.  LINE: of one kernel row.  ROLL: of one, whose taps are neighbours.  SCALE: of one
+ * tap.  SUM: of several input channels. */
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
     FAMILY_F,
     FAMILY_D,
     FAMILY_D_UNEVEN,
+    FAMILY_D_DOWN,
+    FAMILY_D_DOWN_UNEVEN,
     FAMILY_D_LINE,
     FAMILY_D_ROLL,
     FAMILY_D_SCALE,
@@ -100,7 +102,14 @@ static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
 /* From an output row to the next, in input rows. */
 static inline int row_stride(const spec *s)
 {
-    return s->family == FAMILY_D_UNEVEN ? 3 - s->taps.stride : s->taps.stride;
+    const bool uneven = s->family == FAMILY_D_UNEVEN || s->family == FAMILY_D_DOWN_UNEVEN;
+    return uneven ? 3 - s->taps.stride : s->taps.stride;
+}
+
+/* D, NCHW, unrolled: whether a tile is any number of output rows. */
+static inline bool rolls_down(family f)
+{
+    return f == FAMILY_D_DOWN || f == FAMILY_D_DOWN_UNEVEN;
 }
 
 /* D, NCHW, unrolled: whether the kernel has one row, and how many it has. */
@@ -118,14 +127,14 @@ static inline int kernel_rows(const spec *s)
 static inline bool spec_dilates(const spec *s)
 {
     return s->family == FAMILY_D_LINE || s->family == FAMILY_D_SCALE ||
-           (s->family == FAMILY_D && s->taps.kernel_width == 3 && s->taps.stride == 1);
+           ((s->family == FAMILY_D || s->family == FAMILY_D_DOWN) && s->taps.kernel_width == 3 && s->taps.stride == 1);
 }
 
 /* D, NCHW, unrolled: output rows side by side. */
 static inline bool is_rows(family f)
 {
-    return f == FAMILY_D || f == FAMILY_D_UNEVEN || f == FAMILY_D_LINE || f == FAMILY_D_ROLL || f == FAMILY_D_SCALE ||
-           f == FAMILY_D_SUM;
+    return f == FAMILY_D || f == FAMILY_D_UNEVEN || rolls_down(f) || f == FAMILY_D_LINE || f == FAMILY_D_ROLL ||
+           f == FAMILY_D_SCALE || f == FAMILY_D_SUM;
 }
 
 /* Registers and instructions of a spec's innermost tap. */

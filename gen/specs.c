@@ -59,17 +59,16 @@ static const tile_row f_avx2[] = {{8, 1, MAIN}, {7, 1, REST}, {6, 1, REST}, {5, 
 /* D: heights of 112, 56, 28, 14 and 7 are multiples of 7; others are put together from 12, 6, 4, 3, 2 and 1.  AVX2 has
  * no 7x7 with stride 2 for NCHW: lanes along channels are faster from 4 of them on (50 KB). */
 static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}};
-static const tap_row d_avx2_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}};
+static const tap_row d_avx2_taps[] = {{5, 1}, {5, 2}, {7, 1}};
+static const tap_row d_down_taps[] = {{3, 1}, {3, 2}};
+static const tile_row d_down[] = {{1, 1, MAIN}};
 static const tap_row d_any_taps[] = {{0, 1}, {0, 0}};
 static const tap_row d_nhwc_any_taps[] = {{0, 0}};
 static const tile_row d_avx512[] = {{14, 1, REST}, {12, 1, REST}, {7, 1, MAIN}, {6, 1, REST},
                                     {4, 1, REST},  {3, 1, REST},  {2, 1, REST}, {1, 1, REST}};
-/* The first row of both: 3x3 with stride 1, on AVX2 on rows of one vector, whose tiles have no weights in registers. */
-static const tile_row d_avx2[] = {{7, 1, REST}, {4, 1, MAIN}, {2, 1, REST}, {1, 1, REST}};
 /* Strides that differ, where networks read lines of text: heights are 12, 6 and 3.  Tiles of one row, which the others
  * have for them, are slower (Zen 5, AVX-512 0.55-0.8, AVX2 0.6-0.7; AVX2's 5x5 has lanes along channels, 0.93-1.00). */
 static const tap_row d_uneven_avx512_taps[] = {{3, 1}, {3, 2}, {5, 1}};
-static const tap_row d_uneven_avx2_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
 /* Of one row: signals, and kernels that are cut into rows and columns.  AVX2's lanes along channels are as fast with
  * more taps (Zen 5, 256x1x128 1x5 1.19). */
@@ -108,6 +107,8 @@ const family_row families[] = {
     [FAMILY_F] = {"f", "CONV2D_FAMILY_F", "(vectors of channels x columns)", 'f', false, false},
     [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_UNEVEN] = {"d_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
+    [FAMILY_D_DOWN] = {"d_down", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'v', false, false},
+    [FAMILY_D_DOWN_UNEVEN] = {"d_down_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'v', false, false},
     [FAMILY_D_LINE] = {"d_line", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
     [FAMILY_D_ROLL] = {"d_roll", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'r', false, false},
     [FAMILY_D_SCALE] = {"d_scale", "CONV2D_FAMILY_D", "(rows x vectors of columns)", 'd', false, false},
@@ -127,10 +128,11 @@ const tile_set tile_sets[] = {
     {FAMILY_K, &isa_avx512, ROWS(k_avx512_taps), ROWS(k_avx512)},
     {FAMILY_F, &isa_avx2, ROWS(f_taps), ROWS(f_avx2)},
     {FAMILY_F, &isa_avx512, ROWS(f_taps), ROWS(f_avx512)},
-    {FAMILY_D, &isa_avx2, ROWS(d_avx2_taps), ROWS(d_avx2)},
+    {FAMILY_D, &isa_avx2, ROWS(d_avx2_taps), ROWS(d_rows_avx2)},
     {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
-    {FAMILY_D_UNEVEN, &isa_avx2, ROWS(d_uneven_avx2_taps), ROWS(d_rows_avx2)},
+    {FAMILY_D_DOWN_UNEVEN, &isa_avx2, ROWS(d_down_taps), ROWS(d_down)},
     {FAMILY_D_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_uneven_avx512)},
+    {FAMILY_D_DOWN, &isa_avx2, ROWS(d_down_taps), ROWS(d_down)},
     {FAMILY_D_LINE, &isa_avx2, ROWS(d_line_avx2_taps), ROWS(d_line)},
     {FAMILY_D_LINE, &isa_avx512, ROWS(d_line_taps), ROWS(d_line)},
     {FAMILY_D_ROLL, &isa_avx2, ROWS(d_roll_avx2_taps), ROWS(d_roll)},

@@ -87,8 +87,9 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     line(w, ".isa = %s, .lanes = %d,", set->isa->level, set->isa->lanes);
     line(w, ".kernel_width = %d, .stride_w = %d, .stride_h = %d,", taps->kernel_width, taps->stride,
          is_rows(set->family) ? row_stride(&s) : 0);
-    line(w, ".kernel_height = %d, .dilates = %s, .rolls = %s,", is_rows(set->family) ? kernel_rows(&s) : 0,
-         spec_dilates(&s) ? "true" : "false", set->family == FAMILY_D_ROLL ? "true" : "false");
+    line(w, ".kernel_height = %d, .dilates = %s, .rolls = %s, .rolls_down = %s,",
+         is_rows(set->family) ? kernel_rows(&s) : 0, spec_dilates(&s) ? "true" : "false",
+         set->family == FAMILY_D_ROLL ? "true" : "false", rolls_down(set->family) ? "true" : "false");
     line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);
     line(w, ".registers = %d, .fmas = %d, .loads = %d,", budget_registers(&b), b.fmas, b.loads);
     line(w, ".tiles = %s, .tile_index = %s,", tiles, index);

@@ -31,7 +31,8 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
     if (kernel->kernel_height == 1)
         return line_channels(p, kernel, group);
     const d_spread rows = conv2d_spread_rows(kernel, p);
-    const size_t most = d_channels_that_stay(p, d_piece_at(&rows, 0).count);
+    const size_t high = kernel->rolls_down ? d_rows_down(p) : d_piece_at(&rows, 0).count;
+    const size_t most = d_channels_that_stay(p, high);
     size_t channels = CONV2D_OC_BLOCK; /* the weights of a block's channels are neighbours */
     while (channels > group && channels * p->in_channels > most * group)
         channels /= 2;

@@ -80,8 +80,8 @@ typedef struct conv2d_tile {
     /* W: NCHW output of the first channel.  K: [column][channel of the tile], in the buffer or the NHWC output. */
     float *out;
     /* So many tiles: F, and W with AVX2, for the output channels that follow; K, inside the input, any stride and all
-     * of AVX2's, for the columns that follow; D, rolling taps, for the rows that follow.  From each to the next of K's:
-     * input, outputs, what it fetches of both. */
+     * of AVX2's, for the columns that follow; D, rolling taps or rolling down, for the rows that follow.  From each to
+     * the next of K's: input, outputs, what it fetches of both. */
     size_t repeats;
     ptrdiff_t in_step, out_step, ahead_jump, prefetch_jump;
     /* D, NCHW: the output channels of a group, a power of two, less one, after which the next has an input of its own,
@@ -97,9 +97,11 @@ typedef struct conv2d_tile {
     float act_a, act_b;
 
     /* D. */
-    size_t channels;        /* so many (NHWC: vectors of them) at the same place */
-    size_t vectors;         /* inner variants: so many vectors of columns (NHWC: tiles) along the row */
-    uint32_t rows, columns; /* bit i: the tile's input row (NCHW) or column (NHWC) i lies inside the input */
+    size_t channels;          /* so many (NHWC: vectors of them) at the same place */
+    size_t vectors;           /* inner variants: so many vectors of columns (NHWC: tiles) along the row */
+    uint32_t rows, columns;   /* bit i: the tile's input row (NCHW) or column (NHWC) i lies inside the input */
+    float low, high;          /* D, rolling down: what is stored lies between them; infinite if it is not clamped */
+    bool first_row, last_row; /* D, rolling down: whether the first and the last input row lie inside; others do */
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];
@@ -116,8 +118,9 @@ typedef struct conv2d_tile {
     /* NCHW: vectors of the tile but the last may be stored whole, because store_mask is all lanes, or because what the
      * next one stores begins where one ends, and is at least half a vector. */
     bool stores_whole;
-    /* AVX2: 7 masks of sums (stride 2), 7 of loads (stride 1: by tap, and of the sums too; stride 2: of two vectors), a
-     * word for each lane.  Those of sums are in the order 0 1 4 5 2 3 6 7, in which the tile keeps its lanes. */
+    /* AVX2: 7 masks of sums (stride 2), 7 of loads (stride 1: by tap, and of the sums too; stride 2: of two vectors
+     * from the middle tap on, and of two from the first), a word for each lane.  Those of sums are in the order 0 1 4 5
+     * 2 3 6 7, in which the tile keeps its lanes. */
     const int32_t (*words)[8];
 
     const conv2d_stretch *stretches; /* NCHW, rolling taps: the row's CONV2D_STRETCHES */
@@ -199,6 +202,7 @@ typedef struct conv2d_kernel {
     uint8_t stride_h;      /* D, NCHW, unrolled: of tiles of several rows; single ones take any */
     uint8_t kernel_height; /* D, NCHW, unrolled */
     bool dilates;          /* D, NCHW, unrolled: taps may be any distance apart */
+    bool rolls_down;       /* D, NCHW: a tile is any number of rows, its sums pass from one to the next */
     bool rolls;            /* D, NCHW, of one kernel row: a tile is a whole row, its taps are shifted in registers */
     uint8_t tile_channels; /* the main tile, in the units of its tile row */
     uint8_t tile_columns;

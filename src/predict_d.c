@@ -174,7 +174,7 @@ static double rolled_cycles(const problem *p, const conv2d_kernel *kernel)
     const double at_border = (double)(stretches[0].at_border + stretches[1].at_border);
     const double whole = (double)(stretches[0].whole + stretches[0].at_end);
     const double row = 6 + at_border * ((kernel->lanes == 16 ? 2.5 : 6) + 1.3 * taps) + whole * inside;
-    return (double)p->out_channels * (10 + (double)p->out_height * row);
+    return (double)p->out_channels * (6 + (double)p->out_height * row);
 }
 
 /* A load for each tap, nearly all of them across lines (Zen 5, 57 of these). */
@@ -187,6 +187,23 @@ static double loaded_cycles(const problem *p, const conv2d_kernel *kernel)
 static bool loads_each_tap(const conv2d_kernel *kernel)
 {
     return is_two_wide(kernel) && kernel->kernel_height == 1 && kernel->kernel_width > 1;
+}
+
+/* Of AVX2's 3x3 whose sums roll down: vectors at a row's ends, pairs of others, and one that is left (Zen 3).  With
+ * other strides than the kernel's each row is a tile. */
+static double down_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t vectors = divide_up(p->out_width, kernel->lanes);
+    const size_t ends = divide_up((p->kernel_width / 2) * p->dilation_w, kernel->lanes) * 2;
+    const bool padded = (p->out_width - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w >= p->in_width;
+    const size_t at_border = padded || vectors == 1 ? min_size(vectors, ends) : 0, inside = vectors - at_border;
+    const double border = p->stride_w == 1 ? 7 : 12, pair = p->stride_w == 1 ? 11 : 20;
+    const double row = border * (double)at_border + pair * (double)(inside / 2) + 0.6 * pair * (double)(inside % 2);
+    const bool apart = p->stride_h != kernel->stride_h;
+    const double spans = (double)(at_border + (inside ? 1 : 0));
+    const double tiles =
+        apart ? 2 * (double)p->out_height : (double)(d_row_step(kernel, p) * divide_up(p->out_height, d_rows_down(p)));
+    return (double)p->out_channels * (6 + (double)p->out_height * row + 8 * spans * tiles);
 }
 
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -226,6 +243,7 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
     const double before = 250.0 / (double)(p->batch * p->groups);
     const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;
     const double cycles = kernel->rolls            ? rolled_cycles(p, kernel)
+                          : kernel->rolls_down     ? down_cycles(p, kernel)
                           : loads_each_tap(kernel) ? loaded_cycles(p, kernel)
                           : kernel->kernel_width   ? unrolled_cycles(p, kernel)
                                                    : looped_cycles(p, kernel);

@@ -6,6 +6,8 @@
  * pixels of which sums are made become planes in the workspace first.  Where taps roll, a tile is whole rows.
  * run_d_nhwc.c has the loops with lanes along channels.
  */
+#include <math.h>
+
 #include "run_d.h"
 
 typedef struct d_run {
@@ -15,6 +17,7 @@ typedef struct d_run {
     d_rows rows;
     size_t lanes, span_count;
     size_t most_vectors; /* that one call of a tile should serve */
+    size_t tiles_down;   /* so many tiles of rows are one that rolls down; 1: none do */
     d_span *spans;       /* D_MAX_SPANS */
     conv2d_stretch stretches[CONV2D_STRETCHES];
     conv2d_tile tile;
@@ -59,6 +62,23 @@ static ptrdiff_t rows_ahead(const d_run *run, const d_span *span, size_t rows)
     return (ptrdiff_t)(rows * run->p->stride_h * run->rows.step) * run->p->in.row;
 }
 
+/* NaN passes both bounds. */
+static void set_bounds(d_run *run)
+{
+    const bool clamps = run->tile.activation == CONV2D_CLAMP;
+    run->tile.low = clamps ? run->tile.act_a : -INFINITY;
+    run->tile.high = clamps ? run->tile.act_b : INFINITY;
+}
+
+static void set_rows_down(d_run *run, ptrdiff_t top, size_t rows)
+{
+    const problem *p = run->p;
+    const size_t behind = ((rows - 1) * p->stride_h + p->kernel_height - 1) * p->dilation_h;
+    run->tile.repeats = rows;
+    run->tile.first_row = top >= 0;
+    run->tile.last_row = top + (ptrdiff_t)behind < (ptrdiff_t)p->in_height;
+}
+
 static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
 {
     const problem *p = run->p;
@@ -66,7 +86,10 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
     const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) + top * p->in.row -
                       (ptrdiff_t)p->pad_left;
     out += (ptrdiff_t)row * p->out.row;
-    run->tile.rows = rows_inside(p, top);
+    if (run->kernel->rolls_down)
+        set_rows_down(run, top, rows);
+    else
+        run->tile.rows = rows_inside(p, top);
     for (size_t i = 0; i < run->span_count; i++) {
         const d_span *span = &run->spans[i];
         run->tile.mask = span->mask;
@@ -83,7 +106,7 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
             if (p->has_residual)
                 run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
             run->tile.vectors = min_size(most, span->count - vector);
-            tile_of(run->kernel, rows, 1)->variant[span->variant](&run->tile);
+            tile_of(run->kernel, run->kernel->rolls_down ? 1 : rows, 1)->variant[span->variant](&run->tile);
         }
     }
 }
@@ -150,9 +173,12 @@ static void run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
     run->tile.weights = packed_weights(p, run->args->packed, at->group, at->oc);
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
     const bool rolls = run->kernel->rolls; /* then tiles are rows */
-    const size_t at_once = rolls && p->curve == CONV2D_NONE ? end - begin : 1;
-    for (size_t tile = begin; tile < end; tile += at_once) {
-        const d_piece rows = rolls ? (d_piece){tile, at_once} : d_rows_at(&run->rows, tile);
+    const size_t at_once = rolls && p->curve == CONV2D_NONE ? end - begin : run->tiles_down;
+    for (size_t tile = begin, last; tile < end; tile = last) {
+        last = min_size(tile + at_once, end);
+        const d_piece rows = rolls              ? (d_piece){tile, last - tile}
+                             : last - tile == 1 ? d_rows_at(&run->rows, tile)
+                                                : conv2d_d_pieces_at(&run->rows.spread[0], tile, last);
         if (rolls)
             run_rolled_rows(run, at, rows, out);
         else if (run->span_count)
@@ -259,9 +285,12 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         .lanes = plan->kernel->lanes,
         .spans = spans,
         .most_vectors = most_vectors(plan->kernel, p),
+        .tiles_down = 1,
         .tile = common_tile(p),
     };
     conv2d_d_rows(plan->kernel, p, &run.rows);
+    if (plan->kernel->rolls_down && run.rows.step == 1 && run.rows.spread[0].largest > 1)
+        run.tiles_down = max_size(d_rows_down(p) / run.rows.spread[0].largest, 1);
     run.tile.in_channel_pitch = (ptrdiff_t)p->in_channels * p->in.channel;
     run.tile.sharing = groups_share_blocks(p) ? p->out_channels - 1 : SIZE_MAX;
     run.tile.in_channels = p->in_channels;
@@ -272,6 +301,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     run.tile.column_step = (ptrdiff_t)p->stride_w;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     run.tile.next_block = (ptrdiff_t)(packed_block_size(p) - CONV2D_OC_BLOCK);
+    set_bounds(&run);
     if (plan->kernel->rolls) {
         conv2d_find_stretches(run.kernel, p, run.stretches);
         run.tile.stretches = run.stretches;

@@ -61,6 +61,14 @@ static inline size_t d_channels_that_stay(const problem *p, size_t rows)
     return conv2d_cpu()->l1_bytes * 5 / 8 / sizeof(float) / (read + rows * p->out_width);
 }
 
+/* Rolling down: how many output rows a tile goes down, so that the lines of its columns stay in the L1 for the columns
+ * beside them, or all. */
+static inline size_t d_rows_down(const problem *p)
+{
+    const size_t floats = conv2d_cpu()->l1_bytes * 3 / 4 / sizeof(float);
+    return min_size(max_size(floats / (p->in_width * p->stride_h), 1), p->out_height);
+}
+
 /* Not a 3x3 with stride 2, but 5x5 and 7x7. */
 static inline bool d_computes_much(const problem *p)
 {

@@ -15,7 +15,9 @@ static void set_lanes(const conv2d_kernel *kernel, const problem *p, d_span *spa
     span->inside = d_bits(-first, (ptrdiff_t)p->in_width - first);
     const size_t vector = span->variant & CONV2D_HALF ? kernel->lanes / 2 : kernel->lanes;
     const bool follow = p->out.row == (ptrdiff_t)p->out_width && wanted == p->out_width && d_row_step(kernel, p) == 1;
-    span->stores_whole = wanted == vector || (follow && wanted >= vector / 2);
+    /* Rolling down, a row's residual, which may be the same tensor, is read after the row above is stored. */
+    const bool spoils = kernel->rolls_down && p->has_residual;
+    span->stores_whole = wanted == vector || (follow && wanted >= vector / 2 && !spoils);
     for (size_t tap = 0; tap < p->kernel_width; tap++) {
         const ptrdiff_t from = first + (ptrdiff_t)(tap * p->dilation_w);
         const tap_range lanes = valid_taps(from, p->stride_w, wanted, p->in_width);
@@ -30,9 +32,10 @@ static void set_words(const problem *p, d_span *span)
 {
     static const int parted[8] = {0, 1, 4, 5, 2, 3, 6, 7};
     const size_t middle = p->kernel_width / 2;
-    for (size_t i = 0; i < CONV2D_MAX_DEPTHWISE_TAPS; i++)
+    const size_t used = p->stride_w == 1 ? p->kernel_width : max_size(p->kernel_width, 4);
+    for (size_t i = 0; i < used; i++)
         for (size_t lane = 0; lane < 8; lane++) {
-            const size_t from = middle + i % 2 * 8 + lane;
+            const size_t from = (i < 2 ? middle : 0) + i % 2 * 8 + lane;
             const size_t output = p->stride_w == 1 ? lane : (size_t)parted[lane];
             const bool wanted = i < p->kernel_width && span->mask[i] >> output & 1;
             const bool read = p->stride_w == 1 ? wanted : span->inside >> from & 1;

@@ -49,7 +49,7 @@ static const choice choices[] = {
     {"16x64x64 16x1x40", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_s1__avx512_k2x14"},
     /* One channel a group: lanes along columns or, where they are neighbours, along the groups. */
     {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
-    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_d4x1"},
+    {"32x112x112 3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_v1x1"},
     {"64x112x112 3x3 s2 p1 g64", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_d7x1"},
     {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw7_s1__avx512_d2x7"},
     {"96x56x56 7x7 p3 g96 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw7_s1__avx2_d2x4"},
@@ -62,7 +62,7 @@ static const choice choices[] = {
     {"96x56x56 4x4 s4 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kwany_sany__avx512_d1x14"},
     /* Taps, and rows, at a distance; a single row. */
     {"96x56x56 3x3 p2 d2 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
-    {"128x33x33 3x3 p6 d6 g128", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_d4x1"},
+    {"128x33x33 3x3 p6 d6 g128", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_v1x1"},
     {"512x1x400 1x3 p0x128 d128 g512", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw3_s1__avx512_d4x1"},
     {"96x56x56 1x3 p0,0,1,1 g96", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw3_s1__avx512_d4x1"},
     /* Rows of one kernel row, long enough that their ends hardly count: taps are shifted in registers. */
@@ -79,7 +79,7 @@ static const choice choices[] = {
     {"240x12x80 5x5 s2x1 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"48x3x96 5x5 p2 g48", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
     {"1632x12x12 5x5 p2 g1632", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
-    {"64x24x160 3x3 s2x1 p1 g64", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s2x1__avx2_d4x1"},
+    {"64x24x160 3x3 s2x1 p1 g64", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s2x1__avx2_v1x1"},
     /* Planes times a number each. */
     {"640x14x14 1x1 g640", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_d1x1"},
     {"640x7x7 1x1 g640", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_d1x1"},
