@@ -121,9 +121,6 @@ void emit_d_finish(writer *w, const spec *s, int count, const char *out)
 {
     /* Opaque: gcc 12 otherwise reads store_mask early, and keeps it on the stack. */
     line(w, "OPAQUE(tile);");
-    /* gcc 12 otherwise keeps sums of 7 rows on the stack too, for the residual. */
-    for (int i = 0; is_rows(s->family) && !s->isa->mask_registers && count > 4 && i < count; i++)
-        line(w, "PIN(acc%d);", i);
     emit_residual(w, s, count, out);
     emit_d_activation(w, s, count);
     line(w, "OPAQUE(tile);");

@@ -239,8 +239,8 @@ void emit_d_down_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (s->border != INTERIOR)
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
-    /* One branch that is not taken, instead of three that are, for each row of nine FMAs; all sums have bounds, infinite
-     * ones if need be (Zen 3, 16 layers: 1.34 times as fast as four rows at a time, before 1.15). */
+    /* One branch that is not taken, instead of three that are, for each row of nine FMAs; all sums have bounds,
+     * infinite ones if need be (Zen 3, 16 layers: 1.34 times as fast as four rows at a time, before 1.15). */
     line(w, "const bool plain = !tile->residual && tile->activation != CONV2D_LEAKY_RELU;");
     emit_d_channels_begin(w);
     emit_weights(w, s);
