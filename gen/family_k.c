@@ -74,6 +74,17 @@ void emit_k_step(writer *w, const spec *s, int pixel)
     }
 }
 
+static void emit_fmas(writer *w, const spec *s, int pixel, const char *address)
+{
+    scope_begin(w);
+    line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
+    for (int v = 0; v < s->tile.channels; v++)
+        line(w, "acc%d_%d = %s_fmadd_ps(in0, weight%d, acc%d_%d);", v, pixel, s->isa->prefix, v, v, pixel);
+    if (uses_operands(s) && !embeds_inputs(s))
+        line(w, "USE(in0);");
+    block_end(w);
+}
+
 void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
 {
     static const char *const offsets[] = {"0", "pixel_pitch", "2 * pixel_pitch", "pixel_pitch3"};
@@ -82,13 +93,7 @@ void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
         snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride + tap);
     else
         snprintf(address, sizeof address, "pixels[%s]", offsets[pixel % 4]);
-    scope_begin(w);
-    line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
-    for (int v = 0; v < s->tile.channels; v++)
-        line(w, "acc%d_%d = %s_fmadd_ps(in0, weight%d, acc%d_%d);", v, pixel, s->isa->prefix, v, v, pixel);
-    if (uses_operands(s) && !embeds_inputs(s))
-        line(w, "USE(in0);");
-    block_end(w);
+    emit_fmas(w, s, pixel, address);
 }
 
 void emit_k_pixels(writer *w, const spec *s)
@@ -170,12 +175,39 @@ static bool has_short_loop(const spec *s)
     return s->taps.kernel_width == 1 && pays;
 }
 
+/*
+ * Two pointers that go from channel to channel reach six columns, of AVX2's tiles, in 26 instructions a channel instead
+ * of 28, 12 of them FMAs: as fast alone (Zen 3, ten 1x1 of NHWC 0.996), but another thread of the core leaves three a
+ * cycle.
+ */
+static bool has_two_pointers(const spec *s)
+{
+    return k_is_short(s) && s->border == INTERIOR && s->tile.columns > 3 && s->tile.columns <= 6;
+}
+
+static void emit_columns_of_two(writer *w, const spec *s)
+{
+    for (int p = 0; p < s->tile.columns; p++) {
+        char address[48];
+        snprintf(address, sizeof address, "%s[%d * pixel_pitch]", p < 3 ? "in" : "behind", p % 3);
+        emit_fmas(w, s, p, address);
+    }
+    line(w, "behind += in_channel_pitch;");
+}
+
 static void emit_short_channel(writer *w, const spec *s)
 {
-    line(w, "const float *taps = in;");
-    line(w, "OPAQUE(taps);");
+    const bool two = has_two_pointers(s);
+    if (!two)
+        line(w, "const float *taps = in;");
+    line(w, "OPAQUE(%s);", two ? "in" : "taps");
+    if (two)
+        line(w, "OPAQUE(behind);");
     emit_weights(w, s, 0);
-    emit_k_pixels(w, s);
+    if (two)
+        emit_columns_of_two(w, s);
+    else
+        emit_k_pixels(w, s);
     line(w, "in += in_channel_pitch;");
     line(w, "weights += weights_step;");
 }
@@ -185,6 +217,8 @@ static void emit_short_channels(writer *w, const spec *s)
 {
     line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
     line(w, "size_t channel = tile->in_channels;");
+    if (has_two_pointers(s))
+        line(w, "const float *behind = in + 3 * pixel_pitch;");
     if (k_prefetches_out(s)) {
         block_begin(w, "for (; channel > %d; channel--)", s->tile.columns);
         emit_k_prefetch(w, s, false);
