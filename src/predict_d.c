@@ -196,9 +196,10 @@ static double down_cycles(const problem *p, const conv2d_kernel *kernel)
     const size_t vectors = divide_up(p->out_width, kernel->lanes);
     const size_t ends = divide_up((p->kernel_width / 2) * p->dilation_w, kernel->lanes) * 2;
     const bool padded = (p->out_width - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w >= p->in_width;
-    const size_t at_border = padded || vectors == 1 ? min_size(vectors, ends) : 0, inside = vectors - at_border;
+    const size_t at_border = padded || vectors == 1 ? min_size(vectors, ends) : 0;
+    const size_t inside = vectors - at_border, pairs = inside / 2;
     const double border = p->stride_w == 1 ? 7 : 12, pair = p->stride_w == 1 ? 11 : 20;
-    const double row = border * (double)at_border + pair * (double)(inside / 2) + 0.6 * pair * (double)(inside % 2);
+    const double row = border * (double)at_border + pair * (double)pairs + 0.6 * pair * (double)(inside % 2);
     const bool apart = p->stride_h != kernel->stride_h;
     const double spans = (double)(at_border + (inside ? 1 : 0));
     const double tiles =
