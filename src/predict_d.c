@@ -174,7 +174,7 @@ static double rolled_cycles(const problem *p, const conv2d_kernel *kernel)
     const double at_border = (double)(stretches[0].at_border + stretches[1].at_border);
     const double whole = (double)(stretches[0].whole + stretches[0].at_end);
     const double row = 6 + at_border * ((kernel->lanes == 16 ? 2.5 : 6) + 1.3 * taps) + whole * inside;
-    return (double)p->out_channels * (6 + (double)p->out_height * row);
+    return (double)p->out_channels * (10 + (double)p->out_height * row);
 }
 
 /* A load for each tap, nearly all of them across lines (Zen 5, 57 of these). */
