@@ -47,10 +47,8 @@ void emit_d_words(writer *w, const spec *s)
     if (!spec_holds_masks(s) || s->border == INTERIOR)
         return;
     for (int tap = 0; tap < s->taps.kernel_width; tap++)
-        if (s->taps.stride == 1 ? load_masked(s, tap) : d_tap_masked(s, tap))
+        if (load_masked(s, tap))
             emit_word(w, d_sum_word(s, tap));
-    for (int half = 0; half < 2 && s->taps.stride == 2 && border_has(s, SIDE_RIGHT); half++)
-        emit_word(w, LOAD_WORDS + half);
 }
 
 static void emit_masks(writer *w, const spec *s)

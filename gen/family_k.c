@@ -177,8 +177,8 @@ static bool has_short_loop(const spec *s)
 
 /*
  * Two pointers that go from channel to channel reach six columns, of AVX2's tiles, in 26 instructions a channel instead
- * of 28, 12 of them FMAs: as fast alone (Zen 3, ten 1x1 of NHWC 0.996), but another thread of the core leaves three a
- * cycle.
+ * of 28, 12 of them FMAs: as fast where nothing else runs (Zen 3, ten 1x1 of NHWC 0.996), but where the core's other
+ * thread takes its share fewer count (docs/performance.md, "Zen 3").
  */
 static bool has_two_pointers(const spec *s)
 {

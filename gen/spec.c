@@ -127,8 +127,8 @@ static budget d_budget(const spec *s)
         if (s->isa->mask_registers)
             b.inputs = taps == 3 ? 3 * s->taps.stride : 1;
         b.others = s->taps.stride == 2 ? 2 : 0;
-        if (spec_holds_masks(s)) /* those of three loads; of two loads, and two of sums */
-            b.others += s->border == INTERIOR ? 0 : s->taps.stride == 1 ? 3 : 4;
+        if (spec_holds_masks(s) && s->border != INTERIOR)
+            b.others += 3; /* those of three loads */
         b.weights = held_weights(s, &b);
     }
     if (rolls_down(s->family)) {

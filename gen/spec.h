@@ -154,7 +154,7 @@ budget spec_budget(const spec *s);
 int budget_registers(const budget *b);
 /* Whether the spec's registers suffice, and the library has room for the tile. */
 bool spec_fits(const spec *s);
-/* D, NCHW, AVX2: whether masks are in registers, as 3 taps have room for (7x7 maps: a quarter faster). */
+/* D, NCHW, AVX2: whether masks are in registers, as 3 taps have room for. */
 bool spec_holds_masks(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);

@@ -238,10 +238,10 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
         const double each = 300.0 / (double)(p->batch * chunk);
         return first + (double)(p->dilation_h * p->dilation_w) * (cycles + each);
     }
-    /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W). */
-    /* Zen 3, AVX2, sums that roll down: 1x512x512 16x3x3 1.6, 1x572x572 64x3x3 1.4 times as long. */
-    const double each = kernel->lanes == 16 ? 9 : kernel->rolls_down ? 18 : 0;
-    const double memory = p->out_channels > 1 ? memory_cycles(p, each) : 0;
+    /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W), and
+     * AVX2's sums that roll down (Zen 3, the same 1.6, 1x572x572 64x3x3 1.4). */
+    const double line = kernel->lanes == 16 ? 9 : kernel->rolls_down ? 18 : 0;
+    const double memory = p->out_channels > 1 ? memory_cycles(p, line) : 0;
     /* Before the first tile (1x5x5 1x3x3 0.62 times K's speed). */
     const double before = 250.0 / (double)(p->batch * p->groups);
     const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;

@@ -76,8 +76,10 @@ static bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t row
 /* Some tiles are there for rows of one vector only. */
 static inline bool d_has_rows(const conv2d_kernel *kernel, const problem *p, size_t n)
 {
-    if (n == 1 || kernel->rolls_down)
-        return n == 1 || p->stride_h == kernel->stride_h;
+    if (n == 1)
+        return true;
+    if (kernel->rolls_down)
+        return p->stride_h == kernel->stride_h;
     if (!has_tile(kernel, n, 1))
         return false;
     const bool unrolled = !kernel->nhwc && kernel->kernel_width;
