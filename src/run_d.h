@@ -153,8 +153,38 @@ typedef struct d_span {
  * their number. */
 size_t conv2d_find_spans(const conv2d_kernel *kernel, const problem *p, d_span *spans);
 
+/* Whether one vector, or half of one, has whole rows. */
+static inline bool d_has_whole_rows(const d_span *span)
+{
+    if (span->variant & CONV2D_HALF)
+        return span->begin == 0;
+    return (span->variant & CONV2D_BOTH) == CONV2D_BOTH;
+}
+
 /* spans_d.c: what the rows of a kernel whose taps roll consist of. */
 void conv2d_find_stretches(const conv2d_kernel *kernel, const problem *p, conv2d_stretch stretches[CONV2D_STRETCHES]);
+
+/* A run of tiles whose lanes are columns. */
+typedef struct d_run {
+    const problem *p;
+    const conv2d_args *args;
+    const conv2d_kernel *kernel;
+    d_rows rows;
+    size_t lanes, span_count;
+    size_t most_vectors; /* that one call of a tile should serve */
+    size_t tiles_down;   /* so many tiles of rows are one that rolls down; 1: none do */
+    d_span *spans;       /* D_MAX_SPANS */
+    conv2d_stretch stretches[CONV2D_STRETCHES];
+    conv2d_tile tile;
+} d_run;
+
+/* Where the loops stand: channels [oc, oc + count) of a group, or of that group and the next ones. */
+typedef struct d_chunk {
+    size_t image, group, oc, count;
+} d_chunk;
+
+/* run_d_rows.c: tiles [begin, end) of rows, for one chunk of channels. */
+void conv2d_d_run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end);
 
 /*
  * A run of tiles whose lanes are channels.  The tensors may have another layout: then the input is a copy in the
