@@ -3,8 +3,8 @@
  * The loops of family D, NCHW: image, chunk of output channels, output rows of a tile, span of columns.  A tile runs
  * through all channels of the chunk at one place, so that what it costs to start it is shared; the chunk is small
  * enough for the L1 to keep the input rows that one tile shares with the next, where these are worth keeping.  NHWC
- * pixels of which sums are made become planes in the workspace first.  Where taps roll, a tile is whole rows.  run_d_rows.c
- * has the two inner loops, run_d_nhwc.c all of those with lanes along channels.
+ * pixels of which sums are made become planes in the workspace first.  Where taps roll, a tile is whole rows.
+ * run_d_rows.c has the two inner loops, run_d_nhwc.c all of those with lanes along channels.
  */
 #include <math.h>
 
