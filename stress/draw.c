@@ -146,7 +146,7 @@ conv_case draw_case(choices *c, conv2d_isa isa, double most_work)
     test.parts = choose_below(c, 8);
     test.side = choose_below(c, 2) ? GUARD_LEFT : GUARD_RIGHT;
     test.offset = choose_below(c, 2) ? 0 : choose_below(c, 16);
-    test.fill = (fill)choose_below(c, 3);
+    test.fill = (fill)choose_below(c, FILL_KINDS);
     test.seed = choose_below(c, 1 << 16);
     return test;
 }

@@ -45,9 +45,12 @@ void fill_floats(float *data, size_t count, fill kind, uint64_t seed)
 {
     static const float specials[] = {INFINITY, -INFINITY, NAN,      0.0f,     -0.0f,      1e-45f,
                                      -1e-40f,  1.1e-38f,  3.4e+38f, -3.4e38f, -1.18e-38f, 1.0f};
+    const bool odd = seed % 2;
     for (size_t i = 0; i < count; i++) {
         const uint64_t bits = random_next(&seed);
-        if (kind == FILL_INTEGERS)
+        if (kind == FILL_ZEROS)
+            data[i] = odd == (bits % 1024 != 0) ? -0.0f : 0.0f;
+        else if (kind == FILL_INTEGERS)
             data[i] = (float)((int)(bits >> 33) % 17 - 8);
         else if (kind == FILL_SPECIAL && bits % 64 == 0)
             data[i] = specials[(bits >> 8) % COUNT_OF(specials)];

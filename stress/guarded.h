@@ -20,7 +20,10 @@ size_t random_between(uint64_t *state, size_t first, size_t last);
 typedef enum fill {
     FILL_UNIFORM,  /* -1 to 1, all bits of the mantissa in use */
     FILL_INTEGERS, /* -8 to 8: sums of products are exact */
-    FILL_SPECIAL   /* uniform, salted with infinities, NaN, zeros of both signs, denormals and huge values */
+    FILL_SPECIAL,  /* uniform, salted with infinities, NaN, zeros of both signs, denormals and huge values */
+    FILL_ZEROS,    /* -0 for an odd seed, else 0, but for a few: products of two neighbouring seeds are -0, and so are
+                      sums, unless something is added to them that should not be */
+    FILL_KINDS
 } fill;
 void fill_floats(float *data, size_t count, fill kind, uint64_t seed);
 

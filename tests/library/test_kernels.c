@@ -85,7 +85,8 @@ static void try_problem(subject *s, size_t columns, size_t channels, size_t widt
     conv2d_desc *d = &c.desc;
     size_t rows = random_between(&s->state, 1, 3);
     c.options.kernel = s->info.name;
-    c.fill = random_below(&s->state, 4) ? FILL_UNIFORM : FILL_SPECIAL;
+    static const fill fills[] = {FILL_SPECIAL, FILL_ZEROS, FILL_UNIFORM, FILL_UNIFORM};
+    c.fill = fills[random_below(&s->state, COUNT_OF(fills))];
     *d = simple_desc(random_between(&s->state, 1, 3), 0, 0, channels, random_between(&s->state, 1, 3), width);
     d->stride_w = stride;
     d->dilation_w = dilation;
