@@ -77,6 +77,15 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
              "    __asm__(\"vfmadd231ps %%2%%{1to16%%}, %%1, %%0%%{%%3%%}\" : \"+v\"(sum) : \"v\"(in), \"m\"(weight), "
              "\"Yk\"(inside))");
     }
+    if (!isa->mask_registers) {
+        line(w, "#define AT(pointer, bytes) ((const float *)((const char *)(pointer) + (bytes)))");
+        line(
+            w,
+            "/* An FMA whose sum stays in its register: in long loops gcc 12 and clang 14 let sums change places, and");
+        line(w, " * copy and spill them. */");
+        line(w, "#define FMA_INTO(sum, in, weight) \\");
+        line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(in), \"x\"(weight))");
+    }
     line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
     blank(w);
     if (!isa->mask_registers)

@@ -16,6 +16,14 @@ void emit_k_pixels(writer *w, const spec *s);
 /* family_k_edge.c: those columns whose tap lies inside the input. */
 void emit_k_edge_pixels(writer *w, const spec *s);
 
+/* The weight vectors of a tap; the FMAs of one output column with the input at an address. */
+void emit_k_weights(writer *w, const spec *s, int tap);
+void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address);
+
+/* family_k_short.c: whether a loop over channels that have one tap each is worth its code, and that loop. */
+bool k_has_short_loop(const spec *s);
+void emit_k_short_channels(writer *w, const spec *s);
+
 /* family_k_ahead.c: whether a tile takes too few cycles to do anything else meanwhile; whether it fetches what the next
  * tiles need, and their outputs too; before the loop over channels, and in it. */
 bool k_is_short(const spec *s);

@@ -50,7 +50,7 @@ static bool embeds_inputs(const spec *s)
     return s->isa->embedded_broadcast && s->tile.channels == 1;
 }
 
-static void emit_weights(writer *w, const spec *s, int tap)
+void emit_k_weights(writer *w, const spec *s, int tap)
 {
     line(w, "const %s weight0 = %s_loadu_ps(weights + %d);", s->isa->vector, s->isa->prefix, tap * 16);
     for (int v = 1; v < s->tile.channels; v++)
@@ -74,7 +74,7 @@ void emit_k_step(writer *w, const spec *s, int pixel)
     }
 }
 
-static void emit_fmas(writer *w, const spec *s, int pixel, const char *address)
+void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address)
 {
     scope_begin(w);
     line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
@@ -93,7 +93,7 @@ void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
         snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride + tap);
     else
         snprintf(address, sizeof address, "pixels[%s]", offsets[pixel % 4]);
-    emit_fmas(w, s, pixel, address);
+    emit_k_fmas(w, s, pixel, address);
 }
 
 void emit_k_pixels(writer *w, const spec *s)
@@ -124,7 +124,7 @@ static void emit_unrolled_taps(writer *w, const spec *s)
             continue;
         line(w, "OPAQUE(taps);");
         scope_begin(w);
-        emit_weights(w, s, tap);
+        emit_k_weights(w, s, tap);
         for (int p = 0; p <= last; p++) {
             emit_k_step(w, s, p);
             if (!on_padding(s, tap, p))
@@ -157,7 +157,7 @@ static void emit_looped_taps(writer *w, const spec *s)
         line(w, "ptrdiff_t column = tile->column;");
     block_begin(w, "do");
     line(w, "OPAQUE(taps);");
-    emit_weights(w, s, 0);
+    emit_k_weights(w, s, 0);
     if (s->border == EDGE)
         emit_k_edge_pixels(w, s);
     else
@@ -165,70 +165,6 @@ static void emit_looped_taps(writer *w, const spec *s)
     line(w, s->taps.kernel_width && s->taps.stride ? "taps++;" : "taps += tap_pitch;");
     line(w, "weights += 16;");
     block_end_with(w, " while (--kernel_column != 0);");
-}
-
-/* A loop over one kernel row would cost as much as its taps do: AVX2 1-17 %; Zen 5, AVX-512 1-3 %, and 4-7 % while
- * other guests disturb the core. */
-static bool has_short_loop(const spec *s)
-{
-    const bool pays = k_is_short(s) || (s->border == INTERIOR && s->tile.columns > 6);
-    return s->taps.kernel_width == 1 && pays;
-}
-
-/*
- * Two pointers that go from channel to channel reach six columns, of AVX2's tiles, in 26 instructions a channel instead
- * of 28, 12 of them FMAs: as fast where nothing else runs (Zen 3, ten 1x1 of NHWC 0.996), but where the core's other
- * thread takes its share fewer count (docs/performance.md, "Zen 3").
- */
-static bool has_two_pointers(const spec *s)
-{
-    return k_is_short(s) && s->border == INTERIOR && s->tile.columns > 3 && s->tile.columns <= 6;
-}
-
-static void emit_columns_of_two(writer *w, const spec *s)
-{
-    for (int p = 0; p < s->tile.columns; p++) {
-        char address[48];
-        snprintf(address, sizeof address, "%s[%d * pixel_pitch]", p < 3 ? "in" : "behind", p % 3);
-        emit_fmas(w, s, p, address);
-    }
-    line(w, "behind += in_channel_pitch;");
-}
-
-static void emit_short_channel(writer *w, const spec *s)
-{
-    const bool two = has_two_pointers(s);
-    if (!two)
-        line(w, "const float *taps = in;");
-    line(w, "OPAQUE(%s);", two ? "in" : "taps");
-    if (two)
-        line(w, "OPAQUE(behind);");
-    emit_weights(w, s, 0);
-    if (two)
-        emit_columns_of_two(w, s);
-    else
-        emit_k_pixels(w, s);
-    line(w, "in += in_channel_pitch;");
-    line(w, "weights += weights_step;");
-}
-
-/* Prefetches of outputs again and again would take the loads' time. */
-static void emit_short_channels(writer *w, const spec *s)
-{
-    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
-    line(w, "size_t channel = tile->in_channels;");
-    if (has_two_pointers(s))
-        line(w, "const float *behind = in + 3 * pixel_pitch;");
-    if (k_prefetches_out(s)) {
-        block_begin(w, "for (; channel > %d; channel--)", s->tile.columns);
-        emit_k_prefetch(w, s, false);
-        emit_short_channel(w, s);
-        block_end(w);
-    }
-    block_begin(w, "for (; channel != 0; channel--)");
-    emit_k_prefetch(w, s, true);
-    emit_short_channel(w, s);
-    block_end(w);
 }
 
 static void emit_long_channels(writer *w, const spec *s)
@@ -253,9 +189,9 @@ static void emit_long_channels(writer *w, const spec *s)
 static void emit_channels(writer *w, const spec *s)
 {
     emit_k_prefetch_setup(w, s);
-    if (has_short_loop(s)) {
+    if (k_has_short_loop(s)) {
         block_begin(w, "if (tile->kernel_rows == 1)");
-        emit_short_channels(w, s);
+        emit_k_short_channels(w, s);
         block_else(w);
         emit_long_channels(w, s);
         block_end(w);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Family K's loop over the channels where each has one tap: 1x1, and rows of other kernels that one tap is left of. */
+#include "emit_k.h"
+
+/* A loop over one kernel row would cost as much as its taps do: AVX2 1-17 %; Zen 5, AVX-512 1-3 %, and 4-7 % while
+ * other guests disturb the core. */
+bool k_has_short_loop(const spec *s)
+{
+    const bool pays = k_is_short(s) || (s->border == INTERIOR && s->tile.columns > 6);
+    return s->taps.kernel_width == 1 && pays;
+}
+
+/* Two pointers that go from channel to channel reach six columns in fewer instructions than one that visits them. */
+static bool has_two_pointers(const spec *s)
+{
+    return k_is_short(s) && s->border == INTERIOR && s->tile.columns > 3 && s->tile.columns <= 6;
+}
+
+/*
+ * NHWC, AVX2's largest tiles: four channels a round, 21 to 22 instructions for 12 FMAs instead of 26 or 27, as fast where
+ * nothing else runs, but where the core's other thread takes its share up to 1.25 times (docs/progress.md, Zen 3).
+ */
+enum { CHANNELS_AT_ONCE = 4 };
+
+static bool unrolls(const spec *s)
+{
+    return has_two_pointers(s) && k_prefetches(s);
+}
+
+static void emit_columns_of_two(writer *w, const spec *s)
+{
+    for (int p = 0; p < s->tile.columns; p++) {
+        char address[64];
+        snprintf(address, sizeof address, "%s[%d * pixel_pitch]", p < 3 ? "in" : "behind", p % 3);
+        emit_k_fmas(w, s, p, address);
+    }
+}
+
+static void emit_channel(writer *w, const spec *s)
+{
+    const bool two = has_two_pointers(s);
+    if (!two)
+        line(w, "const float *taps = in;");
+    line(w, "OPAQUE(%s);", two ? "in" : "taps");
+    if (two)
+        line(w, "OPAQUE(behind);");
+    emit_k_weights(w, s, 0);
+    if (two)
+        emit_columns_of_two(w, s);
+    else
+        emit_k_pixels(w, s);
+    line(w, "in += in_channel_pitch;");
+    if (two)
+        line(w, "behind += in_channel_pitch;");
+    line(w, "weights += weights_step;");
+}
+
+/* One of the channels.  Opaque: sums of pitches and displacements would be kept, each in a register of its own. */
+static void emit_one_of_four(writer *w, const spec *s, int channel)
+{
+    line(w, "OPAQUE(pitch);");
+    scope_begin(w);
+    line(w, "const __m256 weight0 = _mm256_loadu_ps(weights + %d);", channel * 16);
+    for (int v = 1; v < s->tile.channels; v++) {
+        line(w, "OPAQUE(block%d);", v);
+        line(w, "const __m256 weight%d = _mm256_loadu_ps(weights + block%d + %d);", v, v, channel * 16);
+    }
+    for (int p = 0; p < s->tile.columns; p++) {
+        scope_begin(w);
+        line(w, "const __m256 in0 = _mm256_set1_ps(AT(%s, %d * pitch)[%d]);", p < 3 ? "in" : "behind", p % 3, channel);
+        for (int v = 0; v < s->tile.channels; v++)
+            line(w, "FMA_INTO(acc%d_%d, in0, weight%d);", v, p, v);
+        block_end(w);
+    }
+    block_end(w);
+}
+
+static void emit_four_channels(writer *w, const spec *s)
+{
+    block_begin(w, "if (in_channel_pitch == 1 && weights_skip == 0)");
+    line(w, "ptrdiff_t pitch = pixel_pitch * (ptrdiff_t)sizeof *in;");
+    for (int v = 1; v < s->tile.channels; v++)
+        line(w, "ptrdiff_t block%d = vector%d;", v, v);
+    block_begin(w, "for (size_t times = channel / %d; times != 0; times--)", CHANNELS_AT_ONCE);
+    line(w, "OPAQUE(behind);");
+    /* Six pixels are six floats a channel, less than half a line. */
+    for (int half = 0; half < 2; half++) {
+        line(w, "__builtin_prefetch(ahead, 0, 3);");
+        line(w, "ahead += 2 * ahead_step;");
+        line(w, "OPAQUE(ahead);");
+    }
+    for (int channel = 0; channel < CHANNELS_AT_ONCE; channel++)
+        emit_one_of_four(w, s, channel);
+    for (int v = 0; v < s->tile.channels; v++)
+        for (int p = 0; p < s->tile.columns; p++)
+            line(w, "PIN(acc%d_%d);", v, p);
+    line(w, "in += %d;", CHANNELS_AT_ONCE);
+    line(w, "behind += %d;", CHANNELS_AT_ONCE);
+    line(w, "weights += %d;", CHANNELS_AT_ONCE * 16);
+    block_end(w);
+    line(w, "channel %%= %d;", CHANNELS_AT_ONCE);
+    block_end(w);
+}
+
+/* Prefetches of outputs again and again would take the loads' time. */
+void emit_k_short_channels(writer *w, const spec *s)
+{
+    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
+    line(w, "size_t channel = tile->in_channels;");
+    if (has_two_pointers(s))
+        line(w, "const float *behind = in + 3 * pixel_pitch;");
+    if (unrolls(s))
+        emit_four_channels(w, s);
+    if (k_prefetches_out(s)) {
+        block_begin(w, "for (; channel > %d; channel--)", s->tile.columns);
+        emit_k_prefetch(w, s, false);
+        emit_channel(w, s);
+        block_end(w);
+    }
+    block_begin(w, "for (; channel != 0; channel--)");
+    emit_k_prefetch(w, s, true);
+    emit_channel(w, s);
+    block_end(w);
+}
