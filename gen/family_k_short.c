@@ -17,8 +17,8 @@ static bool has_two_pointers(const spec *s)
 }
 
 /*
- * NHWC, AVX2's largest tiles: four channels a round, 21 to 22 instructions for 12 FMAs instead of 26 or 27, as fast where
- * nothing else runs, but where the core's other thread takes its share up to 1.25 times (docs/progress.md, Zen 3).
+ * NHWC, AVX2's largest tiles: four channels a round, 21 to 22 instructions for 12 FMAs instead of 26 or 27.  That is as
+ * fast where nothing else runs, but up to 1.25 times where the core's other thread takes its share (docs/progress.md).
  */
 enum { CHANNELS_AT_ONCE = 4 };
 
