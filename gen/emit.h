@@ -15,8 +15,6 @@ void emit_tile(writer *w, const spec *s);
 void emit_w_tile(writer *w, const spec *s);
 /* W: one of the unrolled taps, or tap 0 for a loop over them. */
 void emit_w_tap(writer *w, const spec *s, int tap);
-/* family_w_short.c: the loop over the channels of a 1x1. */
-void emit_w_short_channels(writer *w, const spec *s);
 /* W, 1x1: one output channel along the columns. */
 void emit_w_along(writer *w, const spec *s);
 void emit_k_tile(writer *w, const spec *s);

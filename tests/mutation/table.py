@@ -140,8 +140,6 @@ MUTANTS = [
      '"channel %%= %d;", CHANNELS_AT_ONCE', '"channel = 0 * %d;", CHANNELS_AT_ONCE', 'kernels random'),
     ('rounds of four take a channel pitch of one for granted (K)', 'gen/family_k_short.c',
      'if (in_channel_pitch == 1 && weights_skip == 0)', 'if (weights_skip == 0)', 'kernels random'),
-    ('rounds of four take kernel rows that are left out (W)', 'gen/family_w_short.c',
-     'if (weights_skip == 0)', 'if (weights_skip >= 0)', 'kernels random'),
     ('rolled taps of a full tile lack the last one (K)', 'gen/family_k.c',
      '"size_t kernel_column = %d;", s->taps.kernel_width', '"size_t kernel_column = %d;", s->taps.kernel_width - 1',
      'kernels random variants'),
