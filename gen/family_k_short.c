@@ -56,7 +56,7 @@ static void emit_channel(writer *w, const spec *s)
 }
 
 /* One of the channels.  Opaque: sums of pitches and displacements would be kept, each in a register of its own. */
-static void emit_one_of_four(writer *w, const spec *s, int channel)
+static void emit_one_of_round(writer *w, const spec *s, int channel)
 {
     line(w, "OPAQUE(pitch);");
     scope_begin(w);
@@ -75,22 +75,23 @@ static void emit_one_of_four(writer *w, const spec *s, int channel)
     block_end(w);
 }
 
-static void emit_four_channels(writer *w, const spec *s)
+static void emit_rounds(writer *w, const spec *s)
 {
     block_begin(w, "if (in_channel_pitch == 1 && weights_skip == 0)");
     line(w, "ptrdiff_t pitch = pixel_pitch * (ptrdiff_t)sizeof *in;");
     for (int v = 1; v < s->tile.channels; v++)
         line(w, "ptrdiff_t block%d = vector%d;", v, v);
-    block_begin(w, "for (size_t times = channel / %d; times != 0; times--)", CHANNELS_AT_ONCE);
+    block_begin(w, "for (size_t rounds = channel / %d; rounds != 0; rounds--)", CHANNELS_AT_ONCE);
     line(w, "OPAQUE(behind);");
-    /* Six pixels are six floats a channel, less than half a line. */
+    /* Six pixels are six floats a channel, less than half a line.  The last floats of each two channels: the first ones
+     * would leave a tile's last line to the next tile, which needs it at once. */
     for (int half = 0; half < 2; half++) {
-        line(w, "__builtin_prefetch(ahead, 0, 3);");
         line(w, "ahead += 2 * ahead_step;");
         line(w, "OPAQUE(ahead);");
+        line(w, "__builtin_prefetch(ahead - 1, 0, 3);");
     }
     for (int channel = 0; channel < CHANNELS_AT_ONCE; channel++)
-        emit_one_of_four(w, s, channel);
+        emit_one_of_round(w, s, channel);
     for (int v = 0; v < s->tile.channels; v++)
         for (int p = 0; p < s->tile.columns; p++)
             line(w, "PIN(acc%d_%d);", v, p);
@@ -110,7 +111,7 @@ void emit_k_short_channels(writer *w, const spec *s)
     if (has_two_pointers(s))
         line(w, "const float *behind = in + 3 * pixel_pitch;");
     if (unrolls(s))
-        emit_four_channels(w, s);
+        emit_rounds(w, s);
     if (k_prefetches_out(s)) {
         block_begin(w, "for (; channel > %d; channel--)", s->tile.columns);
         emit_k_prefetch(w, s, false);
