@@ -42,6 +42,25 @@ static void emit_fmas(writer *w, const spec *s, int tap, const char *weights)
     }
 }
 
+/* Each vector as it comes, for all output channels. */
+static void emit_streamed_fmas(writer *w, const spec *s, int tap)
+{
+    const char *prefix = s->isa->prefix;
+    char address[64];
+    for (int k = 0; k < s->tile.channels; k++)
+        line(w, "const %s weight%d = %s_set1_ps(weights[%d]);", s->isa->vector, k, prefix, tap * 16 + k);
+    for (int v = 0; v < s->tile.columns; v++) {
+        input_address(s, tap, v, address, sizeof address);
+        scope_begin(w);
+        line(w, "%s in0 = %s_loadu_ps(%s);", s->isa->vector, prefix, address);
+        if (s->tile.channels > 1)
+            line(w, "KEEP(in0);");
+        for (int k = 0; k < s->tile.channels; k++)
+            line(w, "acc%d_%d = %s_fmadd_ps(in0, weight%d, acc%d_%d);", k, v, prefix, k, k, v);
+        block_end(w);
+    }
+}
+
 /* The FMAs of an edge vector, some lanes of which keep their sums. */
 static void emit_partial_fmas(writer *w, const spec *s, const char *weights)
 {
@@ -124,6 +143,8 @@ void emit_w_tap(writer *w, const spec *s, int tap)
         emit_unrolled_edge_tap(w, s, tap);
     } else if (s->border == EDGE) {
         emit_edge_tap(w, s);
+    } else if (w_streams_inputs(s)) {
+        emit_streamed_fmas(w, s, tap);
     } else {
         emit_loads(w, s, tap);
         emit_fmas(w, s, tap, "weights");

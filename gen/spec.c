@@ -19,6 +19,12 @@ static bool is_unrolled_edge(const spec *s)
            s->tile.channels == 16;
 }
 
+/* AVX2's low tiles have no registers for all their inputs. */
+bool w_streams_inputs(const spec *s)
+{
+    return !s->isa->mask_registers && s->tile.columns > 2 * s->tile.channels;
+}
+
 static budget w_budget(const spec *s)
 {
     const int channels = s->tile.channels, columns = s->tile.columns;
@@ -37,6 +43,10 @@ static budget w_budget(const spec *s)
         b.masks = s->taps.kernel_width;
     else if (s->border == EDGE)
         *(s->isa->mask_registers ? &b.masks : &b.others) = 2; /* the mask, and what it is made from */
+    if (w_streams_inputs(s)) {
+        b.inputs = 1;
+        b.weights = channels;
+    }
     return b;
 }
 

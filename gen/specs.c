@@ -28,8 +28,8 @@ static const tile_row w_avx512[] = {
     {2, 4, REST},  {2, 1, REST},  {1, 8, REST},  {1, 4, REST}, {1, 1, REST},
 };
 static const tile_row w_avx2[] = {
-    {8, 1, REST}, {4, 3, MAIN}, {4, 2, REST}, {4, 1, REST}, {3, 3, REST}, {3, 1, REST},
-    {2, 5, REST}, {2, 3, REST}, {2, 1, REST}, {1, 7, REST}, {1, 3, REST}, {1, 1, REST},
+    {8, 1, REST}, {4, 3, MAIN}, {4, 2, REST}, {4, 1, REST}, {3, 3, REST}, {3, 1, REST}, {2, 6, REST},
+    {2, 3, REST}, {2, 1, REST}, {1, 7, REST}, {1, 6, REST}, {1, 3, REST}, {1, 1, REST},
 };
 
 /* Every number of columns up to the widest, so that a row is cut into even pieces without waste.  8x1 and 6x1 are for

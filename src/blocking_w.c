@@ -16,14 +16,19 @@ bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel)
     return true;
 }
 
-/* Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use, and parts no pairs. */
+/*
+ * Tiles of few channels are wide: a group of vectors is as wide as the widest tile in use, and parts no pairs.  AVX2's
+ * parts none of its main tiles, most of the work, either (Zen 3, 1x1: 40x38x38 85 1.13, 96x80x80 18 1.14, 64x28x28 21
+ * 1.12 times as fast as with groups of 7 or 5).
+ */
 size_t conv2d_group_vectors(const problem *p, const conv2d_kernel *kernel)
 {
+    const size_t step = kernel->lanes == 8 && p->out_channels >= kernel->tile_channels ? kernel->tile_columns : 1;
     size_t vectors = p->out_channels < CONV2D_OC_BLOCK ? 1 : kernel->tile_columns;
     for (size_t left = p->out_channels % CONV2D_OC_BLOCK; left > 0;) {
         const size_t channels = widest_channels(kernel, left, kernel->tile_channels);
         for (size_t width = CONV2D_MAX_TILE_COLUMNS; width > vectors; width--)
-            if (has_tile(kernel, channels, width))
+            if (width % step == 0 && has_tile(kernel, channels, width))
                 vectors = width;
         left -= channels;
     }
@@ -136,6 +141,15 @@ static bool wants_panel(const problem *p, const conv2d_kernel *kernel)
     return p->out_channels >= (shares_sets ? 32 : 96) && (shares_sets || p->in_channels >= 128);
 }
 
+/* Whether such a panel and a block's weights are more than the L1: then the main tiles' width serves best (Zen 3,
+ * 278x14x14 238x1x1 1.34, 182x14x14 818x1x1 1.29, 155x14x14 278x1x1 1.13; 126x14x14 818x1x1, which fits, 1.00). */
+static bool panel_crowds(const problem *p, const conv2d_kernel *kernel, size_t vectors)
+{
+    const size_t floats = vectors * kernel->lanes + CONV2D_OC_BLOCK;
+    return kernel->lanes == 8 && !conv2d_transposes_pixels(p) &&
+           p->in_channels * floats * sizeof(float) > conv2d_cpu()->l1_bytes;
+}
+
 void conv2d_set_panel(blocking *b, const conv2d_kernel *kernel)
 {
     b->panel_columns = b->block_vectors * kernel->lanes;
@@ -170,15 +184,18 @@ void conv2d_size_w_workspace(blocking *b, const problem *p, const conv2d_kernel 
 
 void conv2d_set_w_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
+    const bool rows = wants_scratch(p), panel = !rows && wants_panel(p, kernel);
     b->group_vectors = conv2d_group_vectors(p, kernel);
+    if (panel && panel_crowds(p, kernel, b->group_vectors))
+        b->group_vectors = kernel->tile_columns;
     b->whole_rows = conv2d_whole_rows(p, kernel);
     if (b->whole_rows)
         b->group_vectors = divide_up(p->out_width, kernel->lanes);
     set_vectors(b, p, kernel);
     b->chunks = conv2d_weight_chunks(p);
-    if (wants_scratch(p)) {
+    if (rows) {
         conv2d_set_scratch(b, p, kernel);
-    } else if (wants_panel(p, kernel)) {
+    } else if (panel) {
         /* Each chunk copies the panel again, and a block has work enough for weights that come from the L3; but from
          * memory they do not come fast enough (Zen 5, AVX2, 1x1: 2048->2048 @64 1.20, 0.89 as one chunk; 4096->4096
          * @16 1.16, 0.80; 2048->512 @32 1.15, 512->4096 @8 1.14, 1024->256 @64 1.06; 155 layers 1.01). */
