@@ -29,6 +29,16 @@ static bool leaves_caches(const problem *p)
     return p->out_channels >= FEWEST_CHANNELS && exceeds_l2(p, FETCHING_L2S);
 }
 
+/* Zen 3's columns of many channels come from the L3 sooner if a block fetches them at once, for tiles of all 16
+ * outputs: 1024x30x30 18x1x1 1.34, 256x56x56 18x1x1 1.33, 96x80x80 18x1x1 1.18; but 96x170x170, from memory, 0.64, and
+ * with less to do 64x150x150 6x1x1 0.83. */
+static bool comes_in_blocks(const problem *p)
+{
+    enum { FAR_L2S = 18, MANY_CHANNELS = 72 };
+    return has_small_l2() && p->in_channels > MANY_CHANNELS && p->out_channels >= CONV2D_OC_BLOCK &&
+           !exceeds_l2(p, FAR_L2S);
+}
+
 /*
  * Few output channels have loads ask for much by themselves.  AVX-512: one or two lose by the prefetches (64x388x388
  * 2x1x1 0.9), three to seven gain where the tensors are larger (64x220x220 6x1x1 1.34, 64x300x300 6x1x1 2.6, 64x388x388
@@ -43,7 +53,7 @@ static bool fetches_input(const w_run *run)
     if (!run->pointwise || run->panel)
         return false;
     if (run->lanes == 8)
-        return exceeds_l2(p, FETCHING_L2S);
+        return exceeds_l2(p, FETCHING_L2S) && !comes_in_blocks(p);
     return run->leaves || (p->out_channels >= FEWEST_CHANNELS && exceeds_l2(p, FETCHING_L2S_OF_FEW));
 }
 
