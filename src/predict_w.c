@@ -128,8 +128,9 @@ static double w_edge_cost(const problem *p, const conv2d_kernel *kernel, const b
     const bool weights_miss = packed_block_size(p) * group_blocks(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     if (kernel->lanes == 16)
         return weights_miss && p->kernel_width == 1 ? 1.5 : 1.05;
-    /* Few output channels need but a part of them (Zen 5, 32x64x64 3x5x5 2.5). */
-    const bool few = p->out_channels <= 3 && conv2d_cpu()->two_wide_fmas;
+    /* Few output channels need but a part of them (Zen 5, 32x64x64 3x5x5 2.5; Zen 3, 64x64x64 1x7x7 2.8, 64x128x128
+     * 2x3x3 1.3). */
+    const bool few = p->out_channels <= 3 && differs_from_zen4();
     return weights_miss && !few ? 3.5 : 1.5;
 }
 
