@@ -119,6 +119,19 @@ size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
+ * Of many planes Zen 3 reads all rows for each of the output channels sooner than all weights for each row (3x3:
+ * 256x38x38 512 1.11, 256x56x56 512 1.09, 512x104x104 256 1.11, 288x35x35 384 s2 1.16 times as fast, with 128 channels
+ * 0.99 to 1.04; NHWC 512x66x66 512 0.76), with a stride only if they come from near (256x76x76 512 s2 0.74).
+ */
+static bool many_planes_stay_whole(const problem *p, size_t floats)
+{
+    enum { MANY = 256, FAR_L2S = 64, NEAR_L2S = 8 };
+    const size_t most = p->stride_w == 1 ? FAR_L2S : NEAR_L2S;
+    return has_small_l2() && p->in.channel != 1 && p->kernel_height > 1 && p->in_channels >= MANY &&
+           floats <= most * (conv2d_cpu()->l2_bytes / sizeof(float));
+}
+
+/*
  * Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
  * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
  * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
@@ -133,7 +146,8 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
     const size_t weights = packed_block_size(p) * group_blocks(p);
     const bool far = weights > FAR_L2S * l2;
     const size_t whole = far ? 8 * l2 : max_size(l2 / 2, min_size(4 * l2, weights / 4));
-    if (conv2d_rows_read(p) * p->in_width <= whole / p->in_channels)
+    const size_t plane = conv2d_rows_read(p) * p->in_width;
+    if (plane <= whole / p->in_channels || many_planes_stay_whole(p, plane * p->in_channels))
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
     const size_t budget = far ? 4 * l2 : l2 / 4;
