@@ -9,16 +9,22 @@
  * 3x3 with stride 1, Zen 3: 65 layers 1.015; AVX-512's with a stride were not tried). */
 bool k_repeats(const spec *s);
 
-/* The FMAs of one output column with the tap; what comes between one column and the next; and all columns. */
+/* family_k_columns.c: what addresses are made of; the FMAs of one output column with the tap; the pointer before the
+ * column, before the one that a variable names, and behind the column on the way back; and all columns. */
+bool k_any_stride_avx2(const spec *s);
+void emit_k_pitches(writer *w, const spec *s);
 void emit_k_pixel(writer *w, const spec *s, int tap, int pixel);
 void emit_k_step(writer *w, const spec *s, int pixel);
+void emit_k_begin_at(writer *w, const spec *s, const char *column);
+void emit_k_step_back(writer *w, const spec *s, int pixel);
 void emit_k_pixels(writer *w, const spec *s);
 /* family_k_edge.c: those columns whose tap lies inside the input. */
 void emit_k_edge_pixels(writer *w, const spec *s);
 
-/* The weight vectors of a tap; the FMAs of one output column with the input at an address. */
+/* The weight vectors of a tap; the FMAs of one output column with the input at an address; the end of their loop. */
 void emit_k_weights(writer *w, const spec *s, int tap);
 void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address);
+void emit_k_pins(writer *w, const spec *s);
 
 /* family_k_short.c: whether a loop over channels that have one tap each is worth its code, and that loop. */
 bool k_has_short_loop(const spec *s);

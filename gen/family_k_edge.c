@@ -2,27 +2,12 @@
 /* Family K, looped taps at a border of the input: which columns of a tile have the tap? */
 #include "emit_k.h"
 
-/* With any stride: `pixels` for the column to begin with. */
-static void begin_at(writer *w, const spec *s, const char *column)
-{
-    if (!s->taps.stride)
-        line(w, "const float *pixels = taps + (ptrdiff_t)(%s / 4 * 4) * pixel_pitch;", column);
-}
-
-static void step_back(writer *w, const spec *s, int pixel)
-{
-    if (pixel % 4 != 3 || s->taps.stride)
-        return;
-    line(w, "pixels -= 4 * pixel_pitch;");
-    line(w, "OPAQUE(pixels);");
-}
-
 static void emit_fmas(writer *w, const spec *s, int pixel)
 {
     emit_k_pixel(w, s, 0, pixel);
 }
 
-static const column_code columns_of_tap = {begin_at, emit_k_step, step_back, emit_fmas};
+static const column_code columns_of_tap = {emit_k_begin_at, emit_k_step, emit_k_step_back, emit_fmas};
 
 static void emit_asked_pixels(writer *w, const spec *s)
 {

@@ -10,12 +10,6 @@ bool k_has_short_loop(const spec *s)
     return s->taps.kernel_width == 1 && pays;
 }
 
-/* Two pointers that go from channel to channel reach six columns in fewer instructions than one that visits them. */
-static bool has_two_pointers(const spec *s)
-{
-    return k_is_short(s) && s->border == INTERIOR && s->tile.columns > 3 && s->tile.columns <= 6;
-}
-
 /*
  * NHWC, AVX2's largest tiles: four channels a round, 21 to 22 instructions for 12 FMAs instead of 26 or 27.  That is as
  * fast where nothing else runs, but up to 1.25 times where the core's other thread takes its share (docs/progress.md).
@@ -24,53 +18,31 @@ enum { CHANNELS_AT_ONCE = 4 };
 
 static bool unrolls(const spec *s)
 {
-    return has_two_pointers(s) && k_prefetches(s);
-}
-
-static void emit_columns_of_two(writer *w, const spec *s)
-{
-    for (int p = 0; p < s->tile.columns; p++) {
-        char address[64];
-        snprintf(address, sizeof address, "%s[%d * pixel_pitch]", p < 3 ? "in" : "behind", p % 3);
-        emit_k_fmas(w, s, p, address);
-    }
+    return k_is_short(s) && s->border == INTERIOR && k_prefetches(s);
 }
 
 static void emit_channel(writer *w, const spec *s)
 {
-    const bool two = has_two_pointers(s);
-    if (!two)
+    const bool walks = k_any_stride_avx2(s); /* without a pointer for each channel */
+    if (!walks)
         line(w, "const float *taps = in;");
-    line(w, "OPAQUE(%s);", two ? "in" : "taps");
-    if (two)
-        line(w, "OPAQUE(behind);");
+    line(w, "OPAQUE(taps);");
     emit_k_weights(w, s, 0);
-    if (two)
-        emit_columns_of_two(w, s);
-    else
-        emit_k_pixels(w, s);
-    line(w, "in += in_channel_pitch;");
-    if (two)
-        line(w, "behind += in_channel_pitch;");
+    emit_k_pixels(w, s);
+    line(w, "%s += in_channel_pitch;", walks ? "taps" : "in");
     line(w, "weights += weights_step;");
 }
 
-/* One of the channels.  Opaque: sums of pitches and displacements would be kept, each in a register of its own. */
+/* Two pointers, each with three columns (2x6 by one pointer: 0.9 times as fast in a core that two threads share). */
 static void emit_one_of_round(writer *w, const spec *s, int channel)
 {
-    line(w, "OPAQUE(pitch);");
     scope_begin(w);
-    line(w, "const __m256 weight0 = _mm256_loadu_ps(weights + %d);", channel * 16);
-    for (int v = 1; v < s->tile.channels; v++) {
-        line(w, "OPAQUE(block%d);", v);
-        line(w, "const __m256 weight%d = _mm256_loadu_ps(weights + block%d + %d);", v, v, channel * 16);
-    }
+    line(w, "OPAQUE(pitch);");
+    emit_k_weights(w, s, channel);
     for (int p = 0; p < s->tile.columns; p++) {
-        scope_begin(w);
-        line(w, "const __m256 in0 = _mm256_set1_ps(AT(%s, %d * pitch)[%d]);", p < 3 ? "in" : "behind", p % 3, channel);
-        for (int v = 0; v < s->tile.channels; v++)
-            line(w, "FMA_INTO(acc%d_%d, in0, weight%d);", v, p, v);
-        block_end(w);
+        char address[48];
+        snprintf(address, sizeof address, "AT(%s, %d * pitch)[%d]", p < 3 ? "taps" : "behind", p % 3, channel);
+        emit_k_fmas(w, s, p, address);
     }
     block_end(w);
 }
@@ -78,9 +50,7 @@ static void emit_one_of_round(writer *w, const spec *s, int channel)
 static void emit_rounds(writer *w, const spec *s)
 {
     block_begin(w, "if (in_channel_pitch == 1 && weights_skip == 0)");
-    line(w, "ptrdiff_t pitch = pixel_pitch * (ptrdiff_t)sizeof *in;");
-    for (int v = 1; v < s->tile.channels; v++)
-        line(w, "ptrdiff_t block%d = vector%d;", v, v);
+    line(w, "const float *behind = AT(taps, 3 * pitch);");
     block_begin(w, "for (size_t rounds = channel / %d; rounds != 0; rounds--)", CHANNELS_AT_ONCE);
     line(w, "OPAQUE(behind);");
     /* Six pixels are six floats a channel, less than half a line.  The last floats of each two channels: the first ones
@@ -92,10 +62,8 @@ static void emit_rounds(writer *w, const spec *s)
     }
     for (int channel = 0; channel < CHANNELS_AT_ONCE; channel++)
         emit_one_of_round(w, s, channel);
-    for (int v = 0; v < s->tile.channels; v++)
-        for (int p = 0; p < s->tile.columns; p++)
-            line(w, "PIN(acc%d_%d);", v, p);
-    line(w, "in += %d;", CHANNELS_AT_ONCE);
+    emit_k_pins(w, s);
+    line(w, "taps += %d;", CHANNELS_AT_ONCE);
     line(w, "behind += %d;", CHANNELS_AT_ONCE);
     line(w, "weights += %d;", CHANNELS_AT_ONCE * 16);
     block_end(w);
@@ -108,8 +76,8 @@ void emit_k_short_channels(writer *w, const spec *s)
 {
     line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
     line(w, "size_t channel = tile->in_channels;");
-    if (has_two_pointers(s))
-        line(w, "const float *behind = in + 3 * pixel_pitch;");
+    if (k_any_stride_avx2(s))
+        line(w, "const float *taps = in;");
     if (unrolls(s))
         emit_rounds(w, s);
     if (k_prefetches_out(s)) {
