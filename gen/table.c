@@ -76,7 +76,8 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
         store_name(set->isa, "nchw", nchw, sizeof nchw);
         store_name(set->isa, "nhwc", nhwc, sizeof nhwc);
     }
-    if (set->family == FAMILY_W || set->family == FAMILY_D_SUM || families[set->family].nhwc)
+    const bool takes_pixels = set->family == FAMILY_K && taps->stride == 0;
+    if (set->family == FAMILY_W || set->family == FAMILY_D_SUM || families[set->family].nhwc || takes_pixels)
         transpose_name(set->isa, transpose, sizeof transpose);
     if (set->family == FAMILY_W)
         deinterleave_name(set->isa, deinterleave, sizeof deinterleave);

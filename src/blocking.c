@@ -92,7 +92,7 @@ static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
     const size_t tile = k ? (size_t)kernel->tile_channels * kernel->lanes : CONV2D_OC_BLOCK;
     const size_t floats = conv2d_cpu()->l2_bytes * 3 / 8 / sizeof(float);
     size_t channels = max_size(floats / tile / p->kernel_height / p->kernel_width, 1);
-    const bool nchw = p->in.column == 1 && p->out.column == 1;
+    const bool nchw = p->in.column == 1 && p->out.column == 1 && !conv2d_transposes_planes(p, kernel);
     if (k && kernel->lanes == 8 && nchw && p->out_width > kernel->tile_columns)
         channels = min_size(channels, max_size(l1_channels(p, tile), 1));
     return divide_up(p->in_channels, channels);
@@ -118,6 +118,25 @@ size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel)
     return divide_up(p->out_width, min_size(widest, max_size(few, p->in_width / p->stride_w + 1)));
 }
 
+/* Strided rows of so many L2s and more become pixels, of fewer they are read in place. */
+enum { STRIDED_L2S = 3 };
+
+/*
+ * K, NCHW: whether planes become pixels first, a chunk at a time.  Zen 3 waits for the lines of strided rows that come
+ * from the L3, of which a tile takes a few floats each (92 layers of networks with a stride of 2 or 4: 1.09 times as
+ * fast, 32x256x256 64x3x3 s2 1.52, 384x56x56 768x2x2 s2 1.29, 64x160x160 128x3x3 s2 1.25; but 64x96x96 64x3x3 s2 0.95,
+ * 192x8x8 s8 0.79; without a stride 60 layers 0.99).
+ */
+bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { FEW_IN = 16, FEW_OUT = 32, MOST_TAPS = 16 };
+    const size_t taps = p->kernel_height * p->kernel_width, floats = conv2d_rows_read(p) * p->in_width * p->in_channels;
+    const bool works =
+        p->in_channels >= FEW_IN && p->out_channels >= FEW_OUT && p->kernel_height > 1 && taps <= MOST_TAPS;
+    return has_small_l2() && kernel->family == CONV2D_FAMILY_K && kernel->stride_w == 0 && p->in.channel != 1 &&
+           p->stride_w > 1 && works && floats >= STRIDED_L2S * (conv2d_cpu()->l2_bytes / sizeof(float));
+}
+
 /*
  * Of many planes Zen 3 reads all rows for each of the output channels sooner than all weights for each row (3x3:
  * 256x38x38 512 1.11, 256x56x56 512 1.09, 512x104x104 256 1.11, 288x35x35 384 s2 1.16 times as fast, with 128 channels
@@ -125,8 +144,8 @@ size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel)
  */
 static bool many_planes_stay_whole(const problem *p, size_t floats)
 {
-    enum { MANY = 256, FAR_L2S = 64, NEAR_L2S = 8 };
-    const size_t most = p->stride_w == 1 ? FAR_L2S : NEAR_L2S;
+    enum { MANY = 256, FAR_L2S = 64 };
+    const size_t most = p->stride_w == 1 ? FAR_L2S : STRIDED_L2S;
     return has_small_l2() && p->in.channel != 1 && p->kernel_height > 1 && p->in_channels >= MANY &&
            floats <= most * (conv2d_cpu()->l2_bytes / sizeof(float));
 }
@@ -185,9 +204,10 @@ static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
 }
 
 /* A kernel for NCHW takes neighbouring columns for granted (one channel is both layouts). */
-bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel)
+static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
 {
-    return p->in.channel == 1 && kernel->stride_w == 0;
+    return kernel->stride_w == 0 &&
+           (conv2d_transposes_planes(p, kernel) || (p->in.channel == 1 && pixels_collide(p, kernel)));
 }
 
 /* Pixels an odd number of cache lines apart use all sets. */
@@ -226,7 +246,7 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
     } else if (kernel->family == CONV2D_FAMILY_K) {
         b.tiles_per_row = conv2d_tiles_per_row(p, kernel);
         b.tile_chunks = tile_chunks(p, b.tiles_per_row);
-        if (conv2d_copies_pixels(p, kernel) && pixels_collide(p, kernel))
+        if (copies_pixels(p, kernel))
             conv2d_set_pixel_scratch(&b, p);
     }
     return b;

@@ -41,7 +41,8 @@ static void say_blocking(text *t, const ready_plan *plan)
         if (b->panel_columns)
             say(t, ", their input copied to a panel of %zu columns", b->panel_columns);
     } else {
-        say(t, ", %zu column tiles a row, all of them in %zu chunks", b->tiles_per_row, b->tile_chunks);
+        say(t, ", %zu column tiles a row, all of them in %zu chunks%s", b->tiles_per_row, b->tile_chunks,
+            b->scratch_column ? ", whose pixels are copied to the workspace" : "");
     }
     say(t, "\n");
 }

@@ -210,7 +210,7 @@ typedef struct conv2d_kernel {
     const conv2d_tile_row *tiles;   /* the main tile and those for remainders */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
     conv2d_store_fn *store_nchw, *store_nhwc; /* K; D, NHWC */
-    conv2d_transpose_fn *transpose;           /* W; D, NHWC, and sums */
+    conv2d_transpose_fn *transpose;           /* W; K, any stride; D, NHWC, and sums */
     conv2d_deinterleave_fn *deinterleave;     /* W */
     conv2d_activate_fn *activate;
 } conv2d_kernel;

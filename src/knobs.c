@@ -69,7 +69,7 @@ static size_t limit_k(const blocking *b, const problem *p, const conv2d_kernel *
     case CONV2D_KNOB_TILE_CHUNKS:
         return p->out_height * b->tiles_per_row;
     case CONV2D_KNOB_SCRATCH:
-        return conv2d_copies_pixels(p, kernel) && pixels_fit(p) ? COPIED : 0;
+        return kernel->stride_w == 0 && pixels_fit(p) ? COPIED : 0;
     default:
         return 0;
     }

@@ -228,9 +228,9 @@ const char *conv2d_kernel_refusal(const ready_plan *p, const conv2d_kernel *kern
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel);
 /* Whether the workspace for a stride, W's only one, has a size that fits in size_t with room for many parts. */
 bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel);
-/* The same whatever the stride, and whether K can run on a copy of the pixels; then the two copies. */
+/* The same whatever the stride, and whether K makes pixels of planes; then the two copies. */
 bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel);
-bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel);
+bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel);
 /* Whether the L2 has room for the rows of the input that are read, and for something else. */
 bool conv2d_input_stays(const problem *p);

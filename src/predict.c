@@ -51,7 +51,7 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const double taps = tap_cycles((double)(vectors * columns), loads, kernel);
     const double strided = strided_cycles(p, vectors * kernel->lanes, columns, in_channels);
     return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * (double)vectors : 0) +
-           conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8);
+           (conv2d_transposes_planes(p, kernel) ? 0 : conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8));
 }
 
 /* A row is cut into even pieces, some of which are a column wider than the others. */
@@ -85,6 +85,8 @@ static double group_work(const problem *p)
 static double k_fetch_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const double bytes = (double)(p->in_channels * conv2d_rows_read(p)) * (double)p->in_width * sizeof(float);
+    if (conv2d_transposes_planes(p, kernel))
+        return bytes / sizeof(float) / 4;
     const bool waits = p->stride_w > 1 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double lines = bytes / 64;
     const bool little = group_work(p) / (2 * (double)kernel->lanes) < 20 * lines;

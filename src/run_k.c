@@ -127,6 +127,19 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
         activate_strip(run, at, strip);
 }
 
+/* A line of channels at a time, so that the rows of a plane are read one after the other. */
+static void transpose_planes(const k_run *run, const float *in, size_t rows, size_t columns)
+{
+    const problem *p = run->p;
+    for (size_t channel = 0; channel < p->in_channels; channel += LINE_FLOATS, in += LINE_FLOATS * p->in.channel) {
+        const size_t channels = min_size(p->in_channels - channel, LINE_FLOATS);
+        float *pixels = run->workspace + channel;
+        for (size_t y = 0; y < rows; y++, pixels += run->in.row)
+            run->plan->kernel->transpose(in + (ptrdiff_t)y * p->in.row, p->in.channel, channels, columns, pixels,
+                                         run->in.column);
+    }
+}
+
 /* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
 static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
 {
@@ -139,12 +152,16 @@ static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
     const size_t first_out = one_row ? first_column(run, begin % run->per_row) : 0;
     const size_t last_out = (one_row ? first_column(run, (end - 1) % run->per_row + 1) : p->out_width) - 1;
     const tap_range columns = inputs_of(first_out, last_out, p->stride_w, column_span, p->pad_left, p->in_width);
+    const size_t width = columns.end - columns.begin;
     float *scratch = run->workspace;
     run->pixels = scratch - (ptrdiff_t)rows.begin * run->in.row - (ptrdiff_t)columns.begin * run->in.column;
-    for (size_t y = rows.begin; y < rows.end; y++, scratch += run->in.row)
-        conv2d_copy_pixels(p->in_channels, columns.end - columns.begin,
-                           in + (ptrdiff_t)y * p->in.row + (ptrdiff_t)columns.begin * p->in.column, p->in.column,
-                           scratch, run->in.column);
+    in += (ptrdiff_t)rows.begin * p->in.row + (ptrdiff_t)columns.begin * p->in.column;
+    if (p->in.channel != 1) {
+        transpose_planes(run, in, rows.end - rows.begin, width);
+        return;
+    }
+    for (size_t y = rows.begin; y < rows.end; y++, in += p->in.row, scratch += run->in.row)
+        conv2d_copy_pixels(p->in_channels, width, in, p->in.column, scratch, run->in.column);
 }
 
 /* Shares the next output channels' weights among so many tiles; not if some would be left: half-fetched weights are no
@@ -270,6 +287,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         run.workspace = args->workspace + part * plan->blocking.workspace;
         run.in.row = plan->blocking.scratch_row;
         run.in.column = plan->blocking.scratch_column;
+        run.in.channel = 1;
     }
     run.tile.kernel_width = p->kernel_width;
     run.tile.in_channel_pitch = run.in.channel;

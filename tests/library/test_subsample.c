@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Strided 1x1 of NCHW, which run as dense ones on copies of the pixels they read, a piece at a time. */
+/*
+ * Strided convolutions of NCHW on copies, a piece at a time: 1x1 run as dense ones on the pixels they read; of larger
+ * kernels and many planes, where the L2 is small, all planes become pixels.
+ */
 #include <string.h>
 
 #include "other_cpu.h"
@@ -64,5 +67,71 @@ ParameterizedTest(conv2d_isa *isa, subsample, strides_run_on_copies)
             other_cpu = NULL;
         }
     }
+    cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
+}
+
+static conv_case planes_case(size_t i)
+{
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_LEAKY_RELU, CONV2D_SILU};
+    const size_t groups = i % 9 == 8 ? 2 : 1, rows = 2 + i % 3, columns = 1 + i / 2 % 5;
+    conv_case c = {.desc = simple_desc(groups * (16 + i % 19), 0, 0, groups * (32 + i * 5 % 23), rows, columns)};
+    conv2d_desc *const d = &c.desc;
+    d->groups = groups;
+    d->batch = i % 4 == 3 ? 2 : 1;
+    d->stride_w = 2 + i / 2 % 2;
+    d->stride_h = 1 + i / 3 % 3;
+    d->dilation_h = 1 + i / 5 % 2;
+    d->dilation_w = 1 + i / 4 % 2;
+    d->pad_top = i % rows;
+    d->pad_bottom = i / 3 % rows;
+    d->pad_left = i / 5 % columns;
+    d->pad_right = i / 7 % columns;
+    d->in_height = 13 + i % 6;
+    d->in_width = 15 + i * 7 % 21;
+    d->in_pitch[2] = i % 5 == 4 ? d->in_width + 3 : 0;
+    d->out_layout = i % 3 ? CONV2D_NCHW : CONV2D_NHWC;
+    d->bias = i % 6 ? bias_given : NULL;
+    d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
+    d->activation = activations[i / 4 % 3];
+    d->act_a = 0.125f;
+    c.parts = i % 8;
+    c.side = (guard_side)(i % 2);
+    c.offset = i % 16;
+    c.seed = i;
+    return c;
+}
+
+ParameterizedTestParameters(subsample, strided_planes_become_pixels)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, subsample, strided_planes_become_pixels)
+{
+    enum { L2_BYTES = 4096 };
+    require_isa(*isa);
+    cpu_facts small = real_cpu();
+    small.l2_bytes = L2_BYTES;
+    other_cpu = &small;
+    size_t ran = 0, pieces = 0;
+    conv2d_kernel_info info;
+    for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
+        if (info.isa != *isa || *info.family != 'k' || !strstr(info.name, "_any_kw"))
+            continue;
+        for (size_t i = 0; i < 120; i++) {
+            conv_case c = planes_case(i);
+            c.options = options_for(*isa);
+            c.options.kernel = info.name;
+            prepared ready;
+            if (prepare_case(&c, &ready) != CONV2D_OK) /* of so many columns, or with so much padding */
+                continue;
+            const size_t floats = conv2d_workspace_size(&ready.plan, 1);
+            ran += floats > 0;
+            pieces += floats > 0 && floats < in_extent(&c.desc) / c.desc.batch / 2;
+            run_case(&c, &ready);
+            compare_case(&c, &ready);
+        }
+    }
+    other_cpu = NULL;
     cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
 }
