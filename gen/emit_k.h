@@ -21,6 +21,9 @@ void emit_k_pixels(writer *w, const spec *s);
 /* family_k_edge.c: those columns whose tap lies inside the input. */
 void emit_k_edge_pixels(writer *w, const spec *s);
 
+/* Whether compilers choose registers and addresses without help. */
+bool k_is_left_alone(const spec *s);
+
 /* The weight vectors of a tap; the FMAs of one output column with the input at an address; the end of their loop. */
 void emit_k_weights(writer *w, const spec *s, int tap);
 void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address);

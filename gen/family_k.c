@@ -33,23 +33,34 @@ static void emit_setup(writer *w, const spec *s)
     }
 }
 
+/* Whether sums and operands take all registers. */
+static bool is_full(const spec *s)
+{
+    const budget b = spec_budget(s);
+    return budget_registers(&b) == s->isa->registers;
+}
+
+/* Where some sums lack a tap and no register is left, clang 14 spills what it is told to keep. */
+bool k_is_left_alone(const spec *s)
+{
+    return is_full(s) && s->border != INTERIOR;
+}
+
 /*
- * AVX2, any stride: sums stay in their registers, and no weight becomes an operand again and again (3x4, three taps: 67
- * instead of 72 instructions for 36 FMAs).  Not in a loop over any number of taps, which gcc 12 keeps shorter itself
- * (128x17x17 192x1x7 0.83, at the border).
+ * AVX2: where tiles take any stride, or all registers, sums stay in theirs, and no weight becomes an operand again and
+ * again (3x4, three taps: 67 and 62 instructions for 36 FMAs; as a loop, 24 for 12).  Not in a loop over any number of
+ * taps, which gcc 12 keeps shorter itself (128x17x17 192x1x7 0.83, at the border).
  */
 static bool fixes_sums(const spec *s)
 {
-    return k_any_stride_avx2(s) && s->tile.columns > 1 && s->taps.kernel_width;
+    const bool applies = !s->taps.stride || is_full(s);
+    return !s->isa->mask_registers && s->tile.columns > 1 && s->taps.kernel_width && applies && !k_is_left_alone(s);
 }
 
-/* Operands of several FMAs are made to live on between several taps, where a register is left for it (not so in AVX2's
- * 3x4). */
+/* Other operands of several FMAs are made to live on between several taps, where a register is left for it. */
 static bool uses_operands(const spec *s)
 {
-    const budget b = spec_budget(s);
-    return s->taps.kernel_width > 1 && s->tile.columns > 1 && budget_registers(&b) < s->isa->registers &&
-           !fixes_sums(s);
+    return s->taps.kernel_width > 1 && s->tile.columns > 1 && !is_full(s) && !fixes_sums(s);
 }
 
 /* An input that a single FMA uses is its operand: a broadcast of its own costs 14-32 % (AVX-512, 1x14). */
@@ -62,7 +73,7 @@ void emit_k_weights(writer *w, const spec *s, int tap)
 {
     line(w, "const %s weight0 = %s_loadu_ps(weights + %d);", s->isa->vector, s->isa->prefix, tap * 16);
     for (int v = 1; v < s->tile.channels; v++) {
-        if (k_any_stride_avx2(s)) /* not a register for each displacement */
+        if (k_any_stride_avx2(s) && !k_is_left_alone(s)) /* not a register for each displacement */
             line(w, "OPAQUE(vector%d);", v);
         line(w, "const %s weight%d = %s_loadu_ps(weights + vector%d + %d);", s->isa->vector, v, s->isa->prefix, v,
              tap * 16);
@@ -124,23 +135,9 @@ static void emit_unrolled_taps(writer *w, const spec *s)
     line(w, "weights += %d;", s->taps.kernel_width * 16);
 }
 
-/*
- * Unrolled taps that leave no register would have gcc 12 fold the weights of the second and third into all of their
- * FMAs, four loads for one (AVX2's 3x4, Zen 3: 77 % of peak, as a loop 88).  Borders keep them, for the sake of what
- * they leave out.
- */
-static bool rolls_taps(const spec *s)
-{
-    return s->taps.kernel_width > 1 && s->tile.columns > 1 && s->border == INTERIOR && !uses_operands(s) &&
-           !fixes_sums(s);
-}
-
 static void emit_looped_taps(writer *w, const spec *s)
 {
-    if (s->taps.kernel_width)
-        line(w, "size_t kernel_column = %d;", s->taps.kernel_width);
-    else
-        line(w, "size_t kernel_column = kernel_width;");
+    line(w, "size_t kernel_column = kernel_width;");
     if (s->border == EDGE)
         line(w, "ptrdiff_t column = tile->column;");
     block_begin(w, "do");
@@ -150,7 +147,7 @@ static void emit_looped_taps(writer *w, const spec *s)
         emit_k_edge_pixels(w, s);
     else
         emit_k_pixels(w, s);
-    line(w, s->taps.kernel_width && s->taps.stride ? "taps++;" : "taps += tap_pitch;");
+    line(w, "taps += tap_pitch;");
     line(w, "weights += 16;");
     block_end_with(w, " while (--kernel_column != 0);");
 }
@@ -163,7 +160,7 @@ static void emit_long_channels(writer *w, const spec *s)
     line(w, "size_t kernel_row = tile->kernel_rows;");
     block_begin(w, "do");
     line(w, "const float *taps = row;");
-    if (s->taps.kernel_width && !rolls_taps(s))
+    if (s->taps.kernel_width)
         emit_unrolled_taps(w, s);
     else
         emit_looped_taps(w, s);

@@ -90,9 +90,9 @@ static void emit_pixel_avx2(writer *w, const spec *s, int pixel)
     const int place = pixel % columns_in_reach(s);
     char address[48];
     snprintf(address, sizeof address, "*AT(%s, %s)", base, offsets[place]);
-    if (place == 1)
+    if (place == 1 && !k_is_left_alone(s))
         line(w, "OPAQUE(pitch);");
-    else if (place % 2 == 0 && place > 0)
+    else if (place % 2 == 0 && place > 0 && !k_is_left_alone(s))
         line(w, "OPAQUE(%s);", base);
     emit_k_fmas(w, s, pixel, address);
 }
