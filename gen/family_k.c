@@ -40,10 +40,10 @@ static bool is_full(const spec *s)
     return budget_registers(&b) == s->isa->registers;
 }
 
-/* Where some sums lack a tap and no register is left, clang 14 spills what it is told to keep. */
+/* Where the first sums lack the first tap and no register is left, clang 14 spills what it is told to keep. */
 bool k_is_left_alone(const spec *s)
 {
-    return is_full(s) && s->border != INTERIOR;
+    return is_full(s) && s->border == LEFT;
 }
 
 /*
@@ -94,6 +94,13 @@ void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address)
     block_end(w);
 }
 
+/* A sum that lacks a tap has its place among the others all the same; else clang 14 spills (3x4, both borders). */
+static void emit_pins_of(writer *w, const spec *s, int pixel)
+{
+    for (int v = 0; v < s->tile.channels; v++)
+        line(w, "PIN(acc%d_%d);", v, pixel);
+}
+
 /* At the end of a loop whose sums stay in their registers: without, gcc 12 lets them change places there. */
 void emit_k_pins(writer *w, const spec *s)
 {
@@ -127,6 +134,8 @@ static void emit_unrolled_taps(writer *w, const spec *s)
             emit_k_step(w, s, p);
             if (!on_padding(s, tap, p))
                 emit_k_pixel(w, s, tap, p);
+            else if (fixes_sums(s))
+                emit_pins_of(w, s, p);
         }
         for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
             line(w, "USE(weight%d);", v);
