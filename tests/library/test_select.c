@@ -218,6 +218,11 @@ static const choice small_l2_choices[] = {
     {"512x14x14 512x3x3 p1 g64 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
     {"128x56x56 128x3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
     {"32x256x256 1x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_s4x1"},
+    /* Few output channels of large kernels; strided planes, which become pixels, but not those of one row. */
+    {"64x64x64 1x7x7", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
+    {"64x64x64 3x9x9", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
+    {"384x40x40 768x2x2 s2", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k2x6"},
+    {"128x1x8000 128x1x3 s1x2 p0x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
 };
 
 static conv2d_desc desc_of(const char *text)
