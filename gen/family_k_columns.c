@@ -13,7 +13,7 @@ bool k_any_stride_avx2(const spec *s)
 
 /*
  * AVX2 reaches six columns, the multiples of three registers: a core that two threads share counts instructions (Zen 3,
- * NHWC 3x3, 67 for 36 FMAs instead of 81; docs/progress.md).  AVX-512's tiles have two to four FMAs for each column.
+ * NHWC 3x3, 69 for 36 FMAs instead of 81; docs/progress.md).  AVX-512's tiles have two to four FMAs for each column.
  */
 static int columns_in_reach(const spec *s)
 {
