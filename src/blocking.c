@@ -123,8 +123,8 @@ enum { STRIDED_L2S = 3 };
 
 /*
  * K, NCHW: whether planes become pixels first, a chunk at a time.  Zen 3 waits for the lines of strided rows that come
- * from the L3, of which a tile takes a few floats each (92 layers of networks with a stride of 2 or 4: 1.09 times as
- * fast, 32x256x256 64x3x3 s2 1.52, 384x56x56 768x2x2 s2 1.29, 64x160x160 128x3x3 s2 1.25; but 64x96x96 64x3x3 s2 0.95,
+ * from the L3, of which a tile takes a few floats each (110 layers of networks with a stride of 2 or 4: 1.07 times as
+ * fast, 32x256x256 64x3x3 s2 1.42, 384x56x56 768x2x2 s2 1.26, 64x160x160 128x3x3 s2 1.08; but 64x96x96 64x3x3 s2 0.96,
  * 192x8x8 s8 0.79; without a stride 60 layers 0.99).
  */
 bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel)
@@ -138,7 +138,7 @@ bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
- * Of many planes Zen 3 reads all rows for each of the output channels sooner than all weights for each row (3x3:
+ * Of many planes Zen 3 reads all rows for each tile of output channels sooner than all weights for each row (3x3:
  * 256x38x38 512 1.11, 256x56x56 512 1.09, 512x104x104 256 1.11, 288x35x35 384 s2 1.16 times as fast, with 128 channels
  * 0.99 to 1.04; NHWC 512x66x66 512 0.76), with a stride only if they come from near (256x76x76 512 s2 0.74).
  */
@@ -147,7 +147,7 @@ static bool many_planes_stay_whole(const problem *p, size_t floats)
     enum { MANY = 256, FAR_L2S = 64 };
     const size_t most = p->stride_w == 1 ? FAR_L2S : STRIDED_L2S;
     return has_small_l2() && p->in.channel != 1 && p->kernel_height > 1 && p->in_channels >= MANY &&
-           floats <= most * (conv2d_cpu()->l2_bytes / sizeof(float));
+           floats < most * (conv2d_cpu()->l2_bytes / sizeof(float));
 }
 
 /*

@@ -228,9 +228,8 @@ const char *conv2d_kernel_refusal(const ready_plan *p, const conv2d_kernel *kern
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel);
 /* Whether the workspace for a stride, W's only one, has a size that fits in size_t with room for many parts. */
 bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel);
-/* The same whatever the stride, and whether K makes pixels of planes; then the two copies. */
+/* The same whatever the stride; then the copy. */
 bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel);
-bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel);
 /* Whether the L2 has room for the rows of the input that are read, and for something else. */
 bool conv2d_input_stays(const problem *p);
@@ -242,6 +241,8 @@ size_t conv2d_rows_read(const problem *p);
 /* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */
 bool conv2d_is_pointwise(const problem *p);
 void conv2d_set_panel(blocking *b, const conv2d_kernel *kernel);
+/* K: whether planes become pixels first; the copy of pixels. */
+bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
 /* W, NHWC with few output channels: whether pixels become planes first, and whether planes of outputs become pixels. */
 bool conv2d_transposes_pixels(const problem *p);

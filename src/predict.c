@@ -81,12 +81,13 @@ static double group_work(const problem *p)
 
 /* K waits for the lines of a strided input that the L2 does not hold where all channels share a set, most where there
  * is little to do with each; W's copy fetches them ahead (Zen 4: 16x320x320 32x3x3 s2 0.7 times W's speed, 3x288x288
- * 40x3x3 s2 0.94, but 24x112x112 40x3x3 s2 1.1; Zen 5: 64x320x320 32x2x2 s2 0.53, 16x320x320 16x3x3 s2 0.96). */
+ * 40x3x3 s2 0.94, but 24x112x112 40x3x3 s2 1.1; Zen 5: 64x320x320 32x2x2 s2 0.53, 16x320x320 16x3x3 s2 0.96).  Planes
+ * become pixels in 0.61 to 0.73 cycles a float (Zen 3, 3x3 s2, inputs in the L3; from memory 2.3). */
 static double k_fetch_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const double bytes = (double)(p->in_channels * conv2d_rows_read(p)) * (double)p->in_width * sizeof(float);
     if (conv2d_transposes_planes(p, kernel))
-        return bytes / sizeof(float) / 4;
+        return 0.65 * bytes / sizeof(float);
     const bool waits = p->stride_w > 1 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double lines = bytes / 64;
     const bool little = group_work(p) / (2 * (double)kernel->lanes) < 20 * lines;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The loops of family K: image, group, chunk of column tiles whose input stays in L2, output channels, strip of
- * column tiles, block of input channels, column tile.  Tiles read the input in place: taps outside it are skipped, so
- * nothing needs to be padded or copied.  A strip's sums stay in a buffer in L1 until its neighbouring output columns
- * (over rows, where rows follow each other) are stored in whole vectors; whole vectors of NHWC channels, and parts of
- * them where tiles have masks, to which nothing more is to be done than clamp them go to the output at once.
+ * column tiles, block of input channels, column tile.  Tiles read the input in place, but for what run_k_pixels.c
+ * copies: taps outside it are skipped, so nothing needs to be padded.  A strip's sums stay in a buffer in L1 until its
+ * neighbouring output columns (over rows, where rows follow each other) are stored in whole vectors; whole vectors of
+ * NHWC channels, and parts of them where tiles have masks, to which nothing more is to be done than clamp them go to
+ * the output at once.
  */
 #include <stdint.h>
 
@@ -127,43 +128,6 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
         activate_strip(run, at, strip);
 }
 
-/* A line of channels at a time, so that the rows of a plane are read one after the other. */
-static void transpose_planes(const k_run *run, const float *in, size_t rows, size_t columns)
-{
-    const problem *p = run->p;
-    for (size_t channel = 0; channel < p->in_channels; channel += LINE_FLOATS, in += LINE_FLOATS * p->in.channel) {
-        const size_t channels = min_size(p->in_channels - channel, LINE_FLOATS);
-        float *pixels = run->workspace + channel;
-        for (size_t y = 0; y < rows; y++, pixels += run->in.row)
-            run->plan->kernel->transpose(in + (ptrdiff_t)y * p->in.row, p->in.channel, channels, columns, pixels,
-                                         run->in.column);
-    }
-}
-
-/* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
-static void fill_scratch(k_run *run, const float *in, size_t begin, size_t end)
-{
-    const problem *p = run->p;
-    const size_t first = divide(begin, run->per_row).quotient, last = divide(end - 1, run->per_row).quotient;
-    const size_t column_span = (p->kernel_width - 1) * p->dilation_w + 1;
-    const tap_range rows = inputs_of(first, last, p->stride_h, rows_for_one(p), p->pad_top, p->in_height);
-    /* Not all of the input's columns: with a stride the last ones may not be read, and have no room. */
-    const bool one_row = first == last;
-    const size_t first_out = one_row ? first_column(run, begin % run->per_row) : 0;
-    const size_t last_out = (one_row ? first_column(run, (end - 1) % run->per_row + 1) : p->out_width) - 1;
-    const tap_range columns = inputs_of(first_out, last_out, p->stride_w, column_span, p->pad_left, p->in_width);
-    const size_t width = columns.end - columns.begin;
-    float *scratch = run->workspace;
-    run->pixels = scratch - (ptrdiff_t)rows.begin * run->in.row - (ptrdiff_t)columns.begin * run->in.column;
-    in += (ptrdiff_t)rows.begin * p->in.row + (ptrdiff_t)columns.begin * p->in.column;
-    if (p->in.channel != 1) {
-        transpose_planes(run, in, rows.end - rows.begin, width);
-        return;
-    }
-    for (size_t y = rows.begin; y < rows.end; y++, in += p->in.row, scratch += run->in.row)
-        conv2d_copy_pixels(p->in_channels, width, in, p->in.column, scratch, run->in.column);
-}
-
 /* Shares the next output channels' weights among so many tiles; not if some would be left: half-fetched weights are no
  * faster (512->512 @7 3x3 0.93). */
 static void share_weights(const k_run *run, k_position *at, size_t tiles)
@@ -214,7 +178,7 @@ static void find_pixels(k_run *run, k_group from, size_t chunk, size_t begin, si
     if (!run->workspace)
         run->pixels = in;
     else if (filling != run->filling)
-        fill_scratch(run, in, begin, end);
+        conv2d_k_fill_scratch(run, in, begin, end);
     run->filling = filling;
 }
 

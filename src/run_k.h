@@ -74,6 +74,9 @@ typedef struct k_strip {
 /* Collects a strip from tile `begin` on. */
 void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip);
 
+/* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
+void conv2d_k_fill_scratch(k_run *run, const float *in, size_t begin, size_t end);
+
 /* The first output column of one of a row's tiles. */
 static inline size_t first_column(const k_run *run, size_t tile)
 {
