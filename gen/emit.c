@@ -80,9 +80,9 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
     if (!isa->mask_registers) {
         line(w, "/* Counts in bytes: a pitch in floats is scaled anew for each address, by gcc 12. */");
         line(w, "#define AT(pointer, bytes) ((const float *)((const char *)(pointer) + (bytes)))");
-        line(w,
-             "/* An FMA whose sum stays in its register.  In a round of several channels gcc 12 and clang 14 let sums");
-        line(w, " * change places, and copy and spill them. */");
+        line(w, "/* An FMA whose sum stays in its register.  In a round of several channels, or taps, gcc 12 and clang "
+                "14 let");
+        line(w, " * sums change places, and copy and spill them. */");
         line(w, "#define FMA_INTO(sum, in, weight) \\");
         line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(in), \"x\"(weight))");
     }

@@ -9,8 +9,9 @@
  * 3x3 with stride 1, Zen 3: 65 layers 1.015; AVX-512's with a stride were not tried). */
 bool k_repeats(const spec *s);
 
-/* family_k_columns.c: what addresses are made of; the FMAs of one output column with the tap; the pointer before the
- * column, before the one that a variable names, and behind the column on the way back; and all columns. */
+/* family_k_columns.c: whether pitches are in bytes; what addresses are made of; the FMAs of one output column with the
+ * tap; the pointer before the column, before the one that a variable names, and behind the column on the way back; and
+ * all columns. */
 bool k_any_stride_avx2(const spec *s);
 void emit_k_pitches(writer *w, const spec *s);
 void emit_k_pixel(writer *w, const spec *s, int tap, int pixel);
@@ -24,10 +25,11 @@ void emit_k_edge_pixels(writer *w, const spec *s);
 /* Whether compilers choose registers and addresses without help. */
 bool k_is_left_alone(const spec *s);
 
-/* The weight vectors of a tap; the FMAs of one output column with the input at an address; the end of their loop. */
+/* The weight vectors of a tap; the FMAs of one output column with the input at an address; and what makes the sums of
+ * some columns stay where they are, at the end of a loop: gcc 12 lets them change places there. */
 void emit_k_weights(writer *w, const spec *s, int tap);
 void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address);
-void emit_k_pins(writer *w, const spec *s);
+void emit_k_pins(writer *w, const spec *s, int first, int last);
 
 /* family_k_short.c: whether a loop over channels that have one tap each is worth its code, and that loop. */
 bool k_has_short_loop(const spec *s);

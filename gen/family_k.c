@@ -94,18 +94,10 @@ void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address)
     block_end(w);
 }
 
-/* A sum that lacks a tap has its place among the others all the same; else clang 14 spills (3x4, both borders). */
-static void emit_pins_of(writer *w, const spec *s, int pixel)
+void emit_k_pins(writer *w, const spec *s, int first, int last)
 {
     for (int v = 0; v < s->tile.channels; v++)
-        line(w, "PIN(acc%d_%d);", v, pixel);
-}
-
-/* At the end of a loop whose sums stay in their registers: without, gcc 12 lets them change places there. */
-void emit_k_pins(writer *w, const spec *s)
-{
-    for (int v = 0; v < s->tile.channels; v++)
-        for (int p = 0; p < s->tile.columns; p++)
+        for (int p = first; p <= last; p++)
             line(w, "PIN(acc%d_%d);", v, p);
 }
 
@@ -134,8 +126,8 @@ static void emit_unrolled_taps(writer *w, const spec *s)
             emit_k_step(w, s, p);
             if (!on_padding(s, tap, p))
                 emit_k_pixel(w, s, tap, p);
-            else if (fixes_sums(s))
-                emit_pins_of(w, s, p);
+            else if (fixes_sums(s)) /* keeps its place among the others, or clang 14 spills (3x4, both borders) */
+                emit_k_pins(w, s, p, p);
         }
         for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
             line(w, "USE(weight%d);", v);
@@ -173,8 +165,8 @@ static void emit_long_channels(writer *w, const spec *s)
         emit_unrolled_taps(w, s);
     else
         emit_looped_taps(w, s);
-    if (fixes_sums(s) && s->taps.kernel_width > 1)
-        emit_k_pins(w, s);
+    if (fixes_sums(s) && s->taps.kernel_width > 1) /* a 1x1 runs here seldom, and its other loops lose by it */
+        emit_k_pins(w, s, 0, s->tile.columns - 1);
     line(w, "row += in_row_pitch;");
     block_end_with(w, " while (--kernel_row != 0);");
     line(w, "in += in_channel_pitch;");

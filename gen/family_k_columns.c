@@ -56,7 +56,7 @@ static void emit_move(writer *w, const spec *s, char sign)
 void emit_k_begin_at(writer *w, const spec *s, const char *column)
 {
     const int reach = columns_in_reach(s);
-    if (s->taps.stride || !visits_columns(s))
+    if (s->taps.stride)
         return;
     if (s->isa->mask_registers)
         line(w, "const float *pixels = taps + (ptrdiff_t)(%s / %d * %d) * pixel_pitch;", column, reach, reach);

@@ -11,7 +11,7 @@ bool k_has_short_loop(const spec *s)
 }
 
 /*
- * NHWC, AVX2's largest tiles: four channels a round, 21 to 22 instructions for 12 FMAs instead of 26 or 27.  That is as
+ * NHWC, AVX2's largest tiles: four channels a round, 21 to 22 instructions for 12 FMAs instead of 25 or 26.  That is as
  * fast where nothing else runs, but up to 1.25 times where the core's other thread takes its share (docs/progress.md).
  */
 enum { CHANNELS_AT_ONCE = 4 };
@@ -62,7 +62,7 @@ static void emit_rounds(writer *w, const spec *s)
     }
     for (int channel = 0; channel < CHANNELS_AT_ONCE; channel++)
         emit_one_of_round(w, s, channel);
-    emit_k_pins(w, s);
+    emit_k_pins(w, s, 0, s->tile.columns - 1);
     line(w, "taps += %d;", CHANNELS_AT_ONCE);
     line(w, "behind += %d;", CHANNELS_AT_ONCE);
     line(w, "weights += %d;", CHANNELS_AT_ONCE * 16);
