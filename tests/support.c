@@ -38,6 +38,16 @@ void case_failed(const char *format, ...)
     abort(); /* not reached */
 }
 
+void vary_case(conv_case *c, size_t number)
+{
+    c->desc.bias = number % 6 ? bias_given : NULL;
+    c->desc.residual = number % 7 == 6 ? residual_in_place : number % 7 == 5 ? residual_given : NULL;
+    c->parts = number % 8;
+    c->side = (guard_side)(number % 2);
+    c->offset = number % 16;
+    c->seed = number;
+}
+
 void convolve(const conv2d_desc *d, conv2d_options options, const float *input, const float *filter, float *output)
 {
     static guarded packed, workspace;

@@ -13,6 +13,9 @@ void require_isa(conv2d_isa isa);
 /* The parameters of a test that is repeated for each instruction set. */
 struct criterion_test_params each_isa(void);
 
+/* Sets what does not depend on the shape, by turns: bias, residual, parts, and where the tensors lie. */
+void vary_case(conv_case *c, size_t number);
+
 /* Plans, packs and runs with the caller's data (desc->bias holds real values); asserts success. */
 void convolve(const conv2d_desc *desc, conv2d_options options, const float *input, const float *filter, float *output);
 

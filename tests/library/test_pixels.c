@@ -161,14 +161,9 @@ static conv_case phases_case(const conv2d_kernel_info *info, size_t i)
         d->in_pitch[2] = i % 2 ? in_channels + 2 : 512; /* groups' pixels that share sets of the L1 are copied */
     if (i % 3 == 2 && d->out_layout == CONV2D_NHWC)
         d->out_pitch[1] = (d->in_width + d->pad_left + d->pad_right + 3) * out_channels;
-    d->bias = i % 6 ? bias_given : NULL;
-    d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
     d->activation = activations[i / 4 % 3];
     c.options.kernel = info->name;
-    c.parts = i % 8;
-    c.side = (guard_side)(i % 2);
-    c.offset = i % 16;
-    c.seed = i;
+    vary_case(&c, i);
     return c;
 }
 

@@ -9,7 +9,7 @@
 #include "support.h"
 
 /* K copies what makes short rows for many output channels (src/subsample.c). */
-static conv_case strided_case(size_t i, bool short_rows)
+static conv_case pointwise_case(size_t i, bool short_rows)
 {
     enum { MANY = 192, SHORT = 7 };
     static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_RELU, CONV2D_SILU};
@@ -25,22 +25,17 @@ static conv_case strided_case(size_t i, bool short_rows)
     d->in_width = (width - 1) * d->stride_w + 1 + i / 7 % d->stride_w;
     d->in_pitch[2] = i % 5 == 4 ? d->in_width + 3 : 0;
     d->out_pitch[1] = i % 6 == 5 ? height * width + 9 : 0;
-    d->bias = i % 6 ? bias_given : NULL;
-    d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
     d->activation = activations[i / 4 % 3];
-    c.parts = i % 8;
-    c.side = (guard_side)(i % 2);
-    c.offset = i % 16;
-    c.seed = i;
+    vary_case(&c, i);
     return c;
 }
 
-ParameterizedTestParameters(subsample, strides_run_on_copies)
+ParameterizedTestParameters(strides, pointwise_run_on_copies)
 {
     return each_isa();
 }
 
-ParameterizedTest(conv2d_isa *isa, subsample, strides_run_on_copies)
+ParameterizedTest(conv2d_isa *isa, strides, pointwise_run_on_copies)
 {
     require_isa(*isa);
     cpu_facts small = real_cpu();
@@ -52,7 +47,7 @@ ParameterizedTest(conv2d_isa *isa, subsample, strides_run_on_copies)
         if (info.isa != *isa || !(k || (*info.family == 'w' && strstr(info.name, "_nchw_kw1_s1_"))))
             continue;
         for (size_t i = 0; i < 120; i++) {
-            conv_case c = strided_case(i, k);
+            conv_case c = pointwise_case(i, k);
             c.options = options_for(*isa);
             c.options.kernel = info.name;
             other_cpu = i % 3 ? &small : NULL;
@@ -90,23 +85,18 @@ static conv_case planes_case(size_t i)
     d->in_width = 15 + i * 7 % 21;
     d->in_pitch[2] = i % 5 == 4 ? d->in_width + 3 : 0;
     d->out_layout = i % 3 ? CONV2D_NCHW : CONV2D_NHWC;
-    d->bias = i % 6 ? bias_given : NULL;
-    d->residual = i % 7 == 6 ? residual_in_place : i % 7 == 5 ? residual_given : NULL;
     d->activation = activations[i / 4 % 3];
     d->act_a = 0.125f;
-    c.parts = i % 8;
-    c.side = (guard_side)(i % 2);
-    c.offset = i % 16;
-    c.seed = i;
+    vary_case(&c, i);
     return c;
 }
 
-ParameterizedTestParameters(subsample, strided_planes_become_pixels)
+ParameterizedTestParameters(strides, planes_become_pixels)
 {
     return each_isa();
 }
 
-ParameterizedTest(conv2d_isa *isa, subsample, strided_planes_become_pixels)
+ParameterizedTest(conv2d_isa *isa, strides, planes_become_pixels)
 {
     enum { L2_BYTES = 4096 };
     require_isa(*isa);
