@@ -70,25 +70,61 @@ static void emit_residual(writer *w, const spec *s)
     block_end(w);
 }
 
+/*
+ * Whether it can write lines past the caches, for outputs that the last cache does not hold: lines that are written whole
+ * need not be read first (Zen 4: 1->64 @572 3x3 1.57, 12->48 @270x480 1x1 1.5, 1->64 @360x640 5x5 1.15 times as fast).
+ * Rows of such outputs are cut into wide tiles; a border's two tiles of 32 are worth 4 %.  AVX2's halves of lines lose as
+ * much elsewhere (32->32 @512 1x1 0.69).
+ */
+static bool streams(const spec *s)
+{
+    enum { WIDE = 11 };
+    return writes_nhwc(s) && s->isa->mask_registers && s->border != BOTH && s->tile.columns >= WIDE;
+}
+
+static void emit_sum_store(writer *w, const spec *s, int v, int p, bool past_caches)
+{
+    const int offset = v * s->isa->lanes;
+    if (past_caches)
+        line(w, "_mm512_stream_ps(out + %d, acc%d_%d);", offset, v, p);
+    else if (is_masked(s, v))
+        line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", offset, v, p);
+    else
+        line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, offset, v, p);
+}
+
 /* AVX-512: the last sums first (Zen 5, NHWC, 1x1 from 12 to 32 channels 1-3 %; AVX2 nothing). */
+static bool stores_backwards(const spec *s)
+{
+    return s->isa->mask_registers && s->tile.columns > 1;
+}
+
+static void emit_column_stores(writer *w, const spec *s, bool past_caches)
+{
+    const int columns = s->tile.columns;
+    for (int i = 0; i < columns; i++) {
+        const int p = stores_backwards(s) ? columns - 1 - i : i;
+        for (int v = 0; v < s->tile.channels; v++)
+            emit_sum_store(w, s, v, p, past_caches);
+        if (i + 1 < columns)
+            line(w, "out %c= out_column_pitch;", stores_backwards(s) ? '-' : '+');
+    }
+}
+
 static void emit_sum_stores(writer *w, const spec *s, const char *out)
 {
-    const int columns = s->tile.columns, lanes = s->isa->lanes;
-    const bool backwards = s->isa->mask_registers && columns > 1;
-    if (backwards)
-        line(w, "float *out = %s + %d * out_column_pitch;", out, columns - 1);
+    if (stores_backwards(s))
+        line(w, "float *out = %s + %d * out_column_pitch;", out, s->tile.columns - 1);
     else
         line(w, "float *out = %s;", out);
-    for (int i = 0; i < columns; i++) {
-        const int p = backwards ? columns - 1 - i : i;
-        for (int v = 0; v < s->tile.channels; v++)
-            if (is_masked(s, v))
-                line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", v * lanes, v, p);
-            else
-                line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, v * lanes, v, p);
-        if (i + 1 < columns)
-            line(w, "out %c= out_column_pitch;", backwards ? '-' : '+');
-    }
+    if (streams(s)) {
+        block_begin(w, "if (tile->streams)");
+        emit_column_stores(w, s, true);
+        block_else(w);
+        emit_column_stores(w, s, false);
+        block_end(w);
+    } else
+        emit_column_stores(w, s, false);
 }
 
 /* All clamp (Zen 4, NHWC 24->144 @56 1x1 with relu6: AVX-512 1.12, AVX2 1.24 times as fast as by the store). */

@@ -92,6 +92,7 @@ typedef struct conv2d_tile {
     ptrdiff_t next_block;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
+    bool streams;                 /* K, wide tiles of AVX-512: whole lines are written past the caches */
     const float *residual;        /* added to the sums before the activation, pitched as `out`; or NULL */
     conv2d_activation activation; /* K: of what goes straight to the output */
     float act_a, act_b;

@@ -127,6 +127,15 @@ static double k_scatter_factor(const problem *p)
     return pages || crowded ? 2.7 : 1.35;
 }
 
+/* AVX2's 1x1 of NHWC on Zen 4: what ends a tile of 12 sums of 32 bytes takes an eighth of what one of 28 of 64 bytes
+ * needs (16x112x112 64x1x1 10 of 106 cycles, 85 of 533), where no sums of half a vector go over a buffer and the outputs,
+ * which they do not fetch, are in the caches (12x330x330 48x1x1 0.83 times AVX-512's speed). */
+static bool ends_early(const problem *p, const conv2d_kernel *kernel)
+{
+    return !differs_from_zen4() && kernel->lanes == 8 && conv2d_is_pointwise(p) && p->out.channel == 1 &&
+           p->out_channels % 8 == 0 && !exceeds_l2(p, 8);
+}
+
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
@@ -141,19 +150,21 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const bool light = conv2d_ends_lightly(p, kernel);
-    const double store = light ? 1 : p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
+    const bool early = ends_early(p, kernel);
+    const double store = light || early ? 1 : p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
     /* Tiles made for NCHW do not write NHWC without a buffer (Zen 5, 1x512x512 16x3x3 0.48). */
     const bool half = full < 2 && rest; /* Zen 3, 8x12x96 24x1x1 of NHWC 0.85 times the speed of 3x4 */
-    const double start = kernel->stride_w && p->out.channel == 1 ? 30 : light && !half ? 0 : 10;
+    const double start = kernel->stride_w && p->out.channel == 1 ? 30 : light && !half ? 0 : early ? 6 : 10;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
     const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* Bursts of 28 lines in two halves of 32 channels, where tiles do not fetch them before or hardly compute (AVX2 is
-     * 1.1-1.7 times as fast in 1x572x572 64x3x3, but 0.76-0.89 times in 3x448x448 64x3x3; Zen 5: 0.77 in the first). */
-    const bool hardly =
-        p->in_channels * p->kernel_height * p->kernel_width < 12 && tiles > 1 && !conv2d_cpu()->two_wide_fmas;
+     * 1.1-1.7 times as fast in 1x572x572 64x3x3 if the lines are read before they are written, but 0.76-0.89 times in
+     * 3x448x448 64x3x3; Zen 5: 0.77 in the first). */
+    const bool hardly = p->in_channels * p->kernel_height * p->kernel_width < 12 && tiles > 1 &&
+                        !conv2d_cpu()->two_wide_fmas && !k_may_stream(p, kernel);
     const bool waits = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 && (kernel->stride_w || hardly);
     const double burst = waits ? memory_cycles(p, 8) : 0;
     return per_tap * taps * wide * k_scatter_factor(p) +

@@ -28,6 +28,21 @@ static inline bool exceeds_l2(const problem *p, size_t times)
     return (in + out) * p->groups * p->batch > conv2d_cpu()->l2_bytes / sizeof(float) * times;
 }
 
+/*
+ * K: whether its tiles may write an output past the caches, if that is aligned: one of AVX-512's, of whole lines, so large
+ * that little of it would be left in the last cache, and of so few products that the tiles wait for memory (Zen 4, L3 of
+ * 32 MiB: 12->48 @330 1x1, 21 MB, 1.23; 3->64 @448 3x3 1.1, 32->32 @512 1x1 and 64->64 @570 3x3 0.99).
+ */
+static inline bool k_may_stream(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { STREAMED_L2S = 24, FEW_PRODUCTS = 100 };
+    const size_t floats = p->out_channels * p->out_height * p->out_width * p->groups * p->batch;
+    const bool once = !p->has_residual && p->curve == CONV2D_NONE;
+    return kernel->lanes == 16 && kernel->stride_w == 0 && p->out.channel == 1 && once &&
+           p->out_channels % LINE_FLOATS == 0 && p->in_channels * p->kernel_height * p->kernel_width < FEW_PRODUCTS &&
+           floats > conv2d_cpu()->l2_bytes / sizeof(float) * STREAMED_L2S;
+}
+
 /* Edge tiles need a mask register for each vector. */
 enum { MAX_EDGE_VECTORS = 6 };
 
