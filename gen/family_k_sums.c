@@ -71,10 +71,10 @@ static void emit_residual(writer *w, const spec *s)
 }
 
 /*
- * Whether it can write lines past the caches, for outputs that the last cache does not hold: lines that are written whole
- * need not be read first (Zen 4: 1->64 @572 3x3 1.57, 12->48 @270x480 1x1 1.5, 1->64 @360x640 5x5 1.15 times as fast).
- * Rows of such outputs are cut into wide tiles; a border's two tiles of 32 are worth 4 %.  AVX2's halves of lines lose as
- * much elsewhere (32->32 @512 1x1 0.69).
+ * Whether it can write lines past the caches, for outputs that the last cache does not hold: lines that are written
+ * whole need not be read first (Zen 4: 1->64 @572 3x3 1.4 to 1.5, 12->48 @400x380 1x1 1.4 to 1.5, 1->64 @360x640 5x5
+ * 1.05 to 1.12 times as fast).  Rows of such outputs are cut into wide tiles; a border's two tiles of 32 are worth 4 %.
+ * AVX2's halves of lines lose as much elsewhere (32->32 @512 1x1 0.69).
  */
 static bool streams(const spec *s)
 {

@@ -178,10 +178,10 @@ void transpose_name(const isa_row *isa, char *name, size_t size)
 }
 
 /*
- * Of pixels that lie side by side, the lines of those to come, in the order of their addresses: schedulers are full of one
- * block, so that the next one's lines are asked for only when this one is done, a whole latency for every 16 of them (Zen
- * 4, NHWC in W: 64->2 @388 1x1 1.45, 64->1 @256 1.3, from the L2 1.02 to 1.12; line by line of each pixel it gains nothing,
- * and 256 channels lose 2 %).
+ * Of pixels that lie side by side, the lines of those to come, in the order of their addresses: schedulers are full of
+ * one block, so that the next one's lines are asked for only when this one is done, a whole latency for every 16 of
+ * them (Zen 4, NHWC in W, AVX-512: 64->2 @388 1x1 1.3 to 1.47, 64->1 @256 1.3 to 1.45, from the L2 0.96 to 1.08; in the
+ * order of the block's rows it gains nothing, and 256 channels lose 2 %).
  */
 static void emit_transpose_ahead(writer *w, const isa_row *isa)
 {

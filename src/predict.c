@@ -128,8 +128,8 @@ static double k_scatter_factor(const problem *p)
 }
 
 /* AVX2's 1x1 of NHWC on Zen 4: what ends a tile of 12 sums of 32 bytes takes an eighth of what one of 28 of 64 bytes
- * needs (16x112x112 64x1x1 10 of 106 cycles, 85 of 533), where no sums of half a vector go over a buffer and the outputs,
- * which they do not fetch, are in the caches (12x330x330 48x1x1 0.83 times AVX-512's speed). */
+ * needs (16x112x112 64x1x1 10 of 106 cycles, 85 of 533), where no sums of half a vector go over a buffer and the
+ * outputs, which they do not fetch, are in the caches (12x330x330 48x1x1 0.83 times AVX-512's speed). */
 static bool ends_early(const problem *p, const conv2d_kernel *kernel)
 {
     return !differs_from_zen4() && kernel->lanes == 8 && conv2d_is_pointwise(p) && p->out.channel == 1 &&
@@ -151,7 +151,10 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const bool light = conv2d_ends_lightly(p, kernel);
     const bool early = ends_early(p, kernel);
-    const double store = light || early ? 1 : p->out.channel == 1 ? 3 : kernel->lanes == 16 ? 7 * collision_factor(p) : 12;
+    const double store = light || early        ? 1
+                         : p->out.channel == 1 ? 3
+                         : kernel->lanes == 16 ? 7 * collision_factor(p)
+                                               : 12;
     /* Tiles made for NCHW do not write NHWC without a buffer (Zen 5, 1x512x512 16x3x3 0.48). */
     const bool half = full < 2 && rest; /* Zen 3, 8x12x96 24x1x1 of NHWC 0.85 times the speed of 3x4 */
     const double start = kernel->stride_w && p->out.channel == 1 ? 30 : light && !half ? 0 : early ? 6 : 10;

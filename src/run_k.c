@@ -282,8 +282,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.prefetch_pitch = run.tile.streams ? 0 : nhwc ? p->out.column : p->out.channel;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, run.channels);
     run_units(&run, share_of(units, part, parts));
-    /* Other threads might see what this one writes next before lines that went past the caches.  A fence for each row of
-     * tiles would take 1 to 5 % (Zen 4). */
+    /* Other threads might see what this one writes next before lines that went past the caches.  A fence for each row
+     * of tiles would take 1 to 5 % (Zen 4). */
     if (run.tile.streams)
         __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }

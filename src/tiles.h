@@ -29,9 +29,9 @@ static inline bool exceeds_l2(const problem *p, size_t times)
 }
 
 /*
- * K: whether its tiles may write an output past the caches, if that is aligned: one of AVX-512's, of whole lines, so large
- * that little of it would be left in the last cache, and of so few products that the tiles wait for memory (Zen 4, L3 of
- * 32 MiB: 12->48 @330 1x1, 21 MB, 1.23; 3->64 @448 3x3 1.1, 32->32 @512 1x1 and 64->64 @570 3x3 0.99).
+ * K: whether its tiles may write an output past the caches, if that is aligned: one of AVX-512's, of whole lines, so
+ * large that little of it would be left in the last cache, and of so few products that the tiles wait for memory (Zen
+ * 4, L3 of 32 MiB: 12->48 @330 1x1, 21 MB, 1.23; 3->64 @448 3x3 1.1, 32->32 @512 1x1 and 64->64 @570 3x3 0.99).
  */
 static inline bool k_may_stream(const problem *p, const conv2d_kernel *kernel)
 {

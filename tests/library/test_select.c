@@ -112,9 +112,16 @@ static const choice choices[] = {
      * something to compute meanwhile. */
     {"1x224x224 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"3x224x224 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
-    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
+    {"1x572x572 56x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
+    /* Whole lines of them go past the caches. */
+    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"1x360x640 64x5x5 p2 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kwany_sany__avx512_k2x14"},
     {"16x320x320 32x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
+    /* Small tiles end sooner, and 8 lanes of 16 would be idle; but they do not fetch outputs. */
+    {"24x56x56 72x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
+    {"16x112x112 64x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"64x56x56 64x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
+    {"12x330x330 48x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Vectors of channels take their time to begin. */
     {"1x1x1 1x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx2_f8x1"},
     /* One pixel; not several images of one, which are columns. */
