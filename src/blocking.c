@@ -46,6 +46,29 @@ bool conv2d_planes_crowd(const problem *p)
            p->in_channels + p->out_channels >= LAST_WAYS * divide_up(LAST_WAY, power);
 }
 
+/*
+ * Planes whose lines of one row want more than the sets of an L2 of 2 MiB that they share, as they lie a multiple of a
+ * power of two apart, or which lie on so many pages that their translations do not stay either: tiles of all output
+ * channels wait for the L3 (Emerald Rapids, read in place, times the copy's speed: 1x1 512x32x32 512 0.54, 2048x32x32
+ * 512 0.35, 1024x16x32 512 0.54, 384x32x32 512 0.83, 2064x25x25 2400 0.67, 1536x24x24 512 0.86; but 512x32x32 16 1.3,
+ * 1024x16x16 512 1.0, 1024x24x24 256 1.07; 3x3 512x32x32 512 0.66, 64 0.69, s2 0.6, 1024x56x56 512 0.75; but 256x32x32
+ * 256 1.09, 1024x24x24 256 1.06, 2048x20x20 256 1.02).  AVX2's panels of 1x1 are wide enough for many pages (2048x17x17
+ * 512 0.86 by such copies).
+ */
+bool conv2d_planes_thrash(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { PAGE = 4096, FEW_OUT = 32, SOME_OUT = 128, MANY = 1024, PAGE_L2S = 1536 };
+    if (!has_large_l2() || p->in.channel == 1 || p->out_channels < FEW_OUT)
+        return false;
+    const size_t l2 = conv2d_cpu()->l2_bytes, plane = (size_t)p->in.channel * sizeof(float);
+    const size_t power = min_size(plane & (~plane + 1), PAGE), rows = conv2d_rows_read(p);
+    const double bytes = (double)(rows * p->in_width * sizeof(float)) * (double)p->in_channels;
+    const bool dense = p->kernel_height > 1, many = dense ? p->in_channels >= MANY : kernel->lanes == 16;
+    const bool pages = many && p->out_channels >= SOME_OUT &&
+                       bytes * (double)p->in_channels >= (dense ? 2.0 : 1.0) * PAGE_L2S * (double)l2;
+    return p->in_channels * power >= l2 * 3 / 4 || pages;
+}
+
 /* Unless so few have their turn that the sets of the L1 hold their kernel rows (Zen 3, 3x3: 32->32 @512 46 -> 76 %,
  * 64->64 @512 44 -> 78 %, @256 53 -> 81 %, 16->16 @512 67 -> 80 %; but 32->32 @64x512, which the last cache holds, 89
  * -> 85 %). */
@@ -133,21 +156,24 @@ bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel)
     const size_t taps = p->kernel_height * p->kernel_width, floats = conv2d_rows_read(p) * p->in_width * p->in_channels;
     const bool works =
         p->in_channels >= FEW_IN && p->out_channels >= FEW_OUT && p->kernel_height > 1 && taps <= MOST_TAPS;
-    return has_small_l2() && kernel->family == CONV2D_FAMILY_K && kernel->stride_w == 0 && p->in.channel != 1 &&
-           p->stride_w > 1 && works && floats >= STRIDED_L2S * (conv2d_cpu()->l2_bytes / sizeof(float));
+    const bool strided = has_small_l2() && p->in.channel != 1 && p->stride_w > 1 && works &&
+                         floats >= STRIDED_L2S * (conv2d_cpu()->l2_bytes / sizeof(float));
+    return kernel->family == CONV2D_FAMILY_K && kernel->stride_w == 0 && (strided || conv2d_planes_thrash(p, kernel));
 }
 
 /*
  * Of many planes Zen 3 reads all rows for each tile of output channels sooner than all weights for each row (3x3:
  * 256x38x38 512 1.11, 256x56x56 512 1.09, 512x104x104 256 1.11, 288x35x35 384 s2 1.16 times as fast, with 128 channels
- * 0.99 to 1.04; NHWC 512x66x66 512 0.76), with a stride only if they come from near (256x76x76 512 s2 0.74).
+ * 0.99 to 1.04; NHWC 512x66x66 512 0.76), with a stride only if they come from near (256x76x76 512 s2 0.74).  So does
+ * Emerald Rapids of more planes, those that become pixels excepted (512x54x54 512 1.13, 768x40x40 256 1.11, 512x104x104
+ * 256 1.06; 256x56x56 512 0.99).
  */
-static bool many_planes_stay_whole(const problem *p, size_t floats)
+static bool many_planes_stay_whole(const problem *p, const conv2d_kernel *kernel, size_t floats)
 {
-    enum { MANY = 256, FAR_L2S = 64 };
-    const size_t most = p->stride_w == 1 ? FAR_L2S : STRIDED_L2S;
-    return has_small_l2() && p->in.channel != 1 && p->kernel_height > 1 && p->in_channels >= MANY &&
-           floats < most * (conv2d_cpu()->l2_bytes / sizeof(float));
+    enum { FAR_L2S = 64 };
+    const size_t most = p->stride_w == 1 ? FAR_L2S : STRIDED_L2S, many = has_small_l2() ? 256 : 512;
+    return (has_small_l2() || (has_large_l2() && !conv2d_planes_thrash(p, kernel))) && p->in.channel != 1 &&
+           p->kernel_height > 1 && p->in_channels >= many && floats < most * (conv2d_cpu()->l2_bytes / sizeof(float));
 }
 
 /*
@@ -158,7 +184,7 @@ static bool many_planes_stay_whole(const problem *p, size_t floats)
  * Weights that half the last cache does not hold come from memory, so that larger pieces share them (Zen 5, 2904->2904
  * @24 1x1 NHWC 2.35, 1536->1536 @28 3x3 1.8, NCHW 1.18 times as fast; with weights of half the size 1.00).
  */
-static size_t tile_chunks(const problem *p, size_t tiles_per_row)
+static size_t tile_chunks(const problem *p, const conv2d_kernel *kernel, size_t tiles_per_row)
 {
     enum { FAR_L2S = 16 };
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
@@ -166,7 +192,7 @@ static size_t tile_chunks(const problem *p, size_t tiles_per_row)
     const bool far = weights > FAR_L2S * l2;
     const size_t whole = far ? 8 * l2 : max_size(l2 / 2, min_size(4 * l2, weights / 4));
     const size_t plane = conv2d_rows_read(p) * p->in_width;
-    if (plane <= whole / p->in_channels || many_planes_stay_whole(p, plane * p->in_channels))
+    if (plane <= whole / p->in_channels || many_planes_stay_whole(p, kernel, plane * p->in_channels))
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
     const size_t budget = far ? 4 * l2 : l2 / 4;
@@ -245,7 +271,7 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         conv2d_set_w_blocking(&b, p, kernel);
     } else if (kernel->family == CONV2D_FAMILY_K) {
         b.tiles_per_row = conv2d_tiles_per_row(p, kernel);
-        b.tile_chunks = tile_chunks(p, b.tiles_per_row);
+        b.tile_chunks = tile_chunks(p, kernel, b.tiles_per_row);
         if (copies_pixels(p, kernel))
             conv2d_set_pixel_scratch(&b, p);
     }

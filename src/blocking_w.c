@@ -130,6 +130,8 @@ static bool wants_panel(const problem *p, const conv2d_kernel *kernel)
         return false;
     if (conv2d_transposes_pixels(p))
         return true;
+    if (conv2d_planes_thrash(p, kernel))
+        return true;
     if (kernel->lanes != 8)
         return false;
     /* The L1 of Zen 5 has 12 ways: planes an odd multiple of 1 KiB apart find room, and a panel is but in the way of

@@ -233,6 +233,8 @@ bool conv2d_rows_fit(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kernel);
 /* Whether the L2 has room for the rows of the input that are read, and for something else. */
 bool conv2d_input_stays(const problem *p);
+/* Whether K and W copy planes that a large L2 does not keep for all output channels. */
+bool conv2d_planes_thrash(const problem *p, const conv2d_kernel *kernel);
 /* Whether the last cache lacks room for a line of each plane, as they are a high power of two apart; and whether K has
  * tiles of 8 sums, not 12.  Both of CPUs with a small L2. */
 bool conv2d_planes_crowd(const problem *p);

@@ -170,7 +170,8 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
                         !conv2d_cpu()->two_wide_fmas && !k_may_stream(p, kernel);
     const bool waits = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 && (kernel->stride_w || hardly);
     const double burst = waits ? memory_cycles(p, 8) : 0;
-    return per_tap * taps * wide * k_scatter_factor(p) +
+    const double far = conv2d_planes_thrash(p, kernel) && !conv2d_transposes_planes(p, kernel) ? 1.4 : 1;
+    return per_tap * taps * wide * k_scatter_factor(p) * far +
            ends * (double)p->out_height * (double)p->out_width / (double)columns + burst + k_fetch_cycles(p, kernel) +
            k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false);
 }

@@ -210,7 +210,11 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     const double waits = !is_fast_pointwise(p, kernel) ? 1 : streams ? 1.09 : 1.035;
     /* Lines from memory again and again (Zen 3, 16x512x512 16x5x5 0.73 times K's speed, 32x1024x1024 16x3x3 0.57). */
     const bool in_place = !cost.panel && b.scratch_row == 0;
-    const double crowd = kernel->lanes == 8 && in_place && conv2d_planes_crowd(p) ? 1.4 : 1;
+    const bool crowds = in_place && ((kernel->lanes == 8 && conv2d_planes_crowd(p)) || conv2d_planes_thrash(p, kernel));
+    /* A panel of so many channels is read from the L2 for every 8 output channels (Emerald Rapids, 2048x32x32 512x1x1
+     * 0.77 times K's speed on its copy, 1536x24x24 512x1x1 0.95). */
+    const bool tall = cost.panel && kernel->lanes == 16 && p->in.column == 1 && p->in_channels >= 1536;
+    const double crowd = crowds ? 1.4 : tall ? 1.15 : 1;
     return small * waits * crowd * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
            conv2d_visit_cycles(p, kernel, cost.panel);
 }

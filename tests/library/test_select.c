@@ -232,6 +232,20 @@ static const choice small_l2_choices[] = {
     {"128x1x8000 128x1x3 s1x2 p0x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
 };
 
+/* Emerald Rapids: as Zen 5, with an L2 of 2 MiB and a far L3.  Planes that thrash it become pixels, or a panel. */
+static const choice large_l2_choices[] = {
+    {"512x32x32 512x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
+    {"2048x32x32 512x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
+    {"2048x32x32 512x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
+    {"4096x13x13 512x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"512x32x32 64x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"512x32x32 512x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"1024x56x56 512x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"512x32x32 1024x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
+    {"256x56x56 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    {"512x54x54 512x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+};
+
 static conv2d_desc desc_of(const char *text)
 {
     problem p;
@@ -264,6 +278,7 @@ Test(select, rows_name_existing_kernels)
     expect_kernels(choices, COUNT_OF(choices));
     expect_kernels(two_wide_choices, COUNT_OF(two_wide_choices));
     expect_kernels(small_l2_choices, COUNT_OF(small_l2_choices));
+    expect_kernels(large_l2_choices, COUNT_OF(large_l2_choices));
 }
 
 typedef struct cpu_kind {
@@ -300,10 +315,11 @@ ParameterizedTest(conv2d_isa *isa, select, chooses_by_shape)
 {
     require_isa(*isa);
     static const cpu_kind zen4 = {32 << 10, 1 << 20, false}, zen5 = {48 << 10, 1 << 20, true},
-                          zen3 = {32 << 10, 512 << 10, false};
+                          zen3 = {32 << 10, 512 << 10, false}, emerald_rapids = {48 << 10, 2 << 20, true};
     expect_choices(choices, COUNT_OF(choices), *isa, &zen4);
     expect_choices(two_wide_choices, COUNT_OF(two_wide_choices), *isa, &zen5);
     expect_choices(small_l2_choices, COUNT_OF(small_l2_choices), *isa, &zen3);
+    expect_choices(large_l2_choices, COUNT_OF(large_l2_choices), *isa, &emerald_rapids);
 }
 
 static const char *const some_problems[] = {
