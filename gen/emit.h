@@ -15,6 +15,8 @@ void emit_tile(writer *w, const spec *s);
 void emit_w_tile(writer *w, const spec *s);
 /* W: one of the unrolled taps, or tap 0 for a loop over them. */
 void emit_w_tap(writer *w, const spec *s, int tap);
+/* W: all input channels of a tile. */
+void emit_w_channels(writer *w, const spec *s);
 /* W, 1x1: one output channel along the columns. */
 void emit_w_along(writer *w, const spec *s);
 void emit_k_tile(writer *w, const spec *s);

@@ -12,13 +12,6 @@ static void accumulator_name(int index, const void *context, char *name, size_t 
     snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
 }
 
-/* One line for 16 FMAs is nothing; in 1x1 with fewer channels, or AVX2's four tiles of 4x3, prefetches take the place
- * of loads (AVX-512 36x56x56 12x1x1 11 %, AVX2 256x56x56 64x1x1 17 %), so there run_w.c asks for them. */
-static bool may_fetch_nothing(const spec *s)
-{
-    return s->taps.kernel_width == 1 && s->tile.channels != 16;
-}
-
 /* AVX2's low tiles follow each other without a return: run_w.c takes 100 instructions between them, this 10 (64->64
  * @56 1x1 6 %).  AVX-512 has 16x1 for such problems, and loses 1-3 % with a loop around it. */
 static bool repeats(const spec *s)
@@ -116,84 +109,6 @@ static void emit_start(writer *w, const spec *s)
     block_end(w);
 }
 
-/*
- * In the loop over channels, a few cache lines at a time: the input row below, which the next output row will need,
- * and the outputs to be written next.  All prefetches at once would fill the miss buffers (Zen 4: 16x512x512 3x3 at
- * 83-88 % instead of 94 %).
- */
-static void emit_prefetch(writer *w, const spec *s)
-{
-    const int floats = s->tile.columns * s->isa->lanes;
-    for (int at = 0; at < floats; at += 16)
-        line(w, "__builtin_prefetch(in + prefetch_in + %d, 0, 3);", at + 16);
-    for (int at = 0; at < floats; at += 16)
-        line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
-    line(w, "prefetch_out += channel <= %d ? out_channel_pitch : 0;", s->tile.channels);
-}
-
-static void emit_row(writer *w, const spec *s)
-{
-    if (s->taps.kernel_width) {
-        for (int tap = 0; tap < s->taps.kernel_width; tap++)
-            emit_w_tap(w, s, tap);
-        line(w, "weights += %d;", s->taps.kernel_width * 16);
-        return;
-    }
-    block_begin(w, "for (size_t s = 0; s < kernel_width; s++)");
-    emit_w_tap(w, s, 0);
-    line(w, "weights += 16;");
-    block_end(w);
-}
-
-/*
- * A tile of a 1x1 may take no longer than 100 cycles: nothing but the tap is in its loop, whose exit is then often
- * foreseen (Zen 4, AVX2 1-5 %, 8x3 3 %; 16x1 loses 2 %), and the outputs to be written next are fetched before it, if
- * run_w.c asks for them.
- */
-static void emit_short_channels(writer *w, const spec *s)
-{
-    const int floats = s->tile.columns * s->isa->lanes;
-    block_begin(w, "for (int k = 0; prefetch_out && k < %d; k++)", s->tile.channels);
-    for (int at = 0; at < floats; at += 16)
-        line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
-    line(w, "prefetch_out += out_channel_pitch;");
-    block_end(w);
-    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
-    line(w, "const float *row = in;");
-    block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
-    emit_w_tap(w, s, 0);
-    line(w, "row += in_channel_pitch;");
-    line(w, "weights += weights_step;");
-    block_end(w);
-}
-
-static void emit_channels(writer *w, const spec *s)
-{
-    if (s->border == THROUGH) {
-        emit_short_channels(w, s);
-        return;
-    }
-    const bool may_be_short = may_fetch_nothing(s);
-    if (may_be_short) {
-        block_begin(w, "if (tile->kernel_rows == 1 && prefetch_in == 0)");
-        emit_short_channels(w, s);
-        block_else(w);
-    }
-    block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
-    line(w, "const float *row = in;");
-    line(w, "size_t kernel_row = tile->kernel_rows;");
-    block_begin(w, "do");
-    emit_row(w, s);
-    line(w, "row += in_row_pitch;");
-    block_end_with(w, " while (--kernel_row != 0);");
-    emit_prefetch(w, s);
-    line(w, "in += in_channel_pitch;");
-    line(w, "weights += weights_skip;");
-    block_end(w);
-    if (may_be_short)
-        block_end(w);
-}
-
 /* Asked for when the tile begins, the residual is there when it ends (AVX-512, 64->64 @112 1x1 1.15, 64->256 @56 1.05
  * times as fast; AVX2 up to 1.4). */
 static void emit_residual_prefetch(writer *w, const spec *s)
@@ -287,7 +202,7 @@ void emit_w_tile(writer *w, const spec *s)
     line(w, "const float *in = tile->in, *weights = %s;", moving_of(s).weights);
     emit_start(w, s);
     emit_residual_prefetch(w, s);
-    emit_channels(w, s);
+    emit_w_channels(w, s);
     emit_residual(w, s);
     emit_activation(w, s->isa, "tile", s->tile.channels * s->tile.columns, accumulator_name, s);
     emit_row_stores(w, s);
