@@ -31,8 +31,13 @@ void emit_d_next_channel(writer *w, const spec *s)
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out)
 {
     const int lanes = s->isa->lanes;
-    block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
-    line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
+    if (spec_takes_pairs(s)) {
+        block_begin(w, "if (tile->channels %% 2 != 0)");
+        line(w, "const size_t channel = tile->channels - 1;");
+    } else {
+        block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
+        line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
+    }
     if (is_grouped(s))
         line(w, "const float *in = %s + (ptrdiff_t)channel * tile->in_vector;", in);
     else

@@ -152,7 +152,7 @@ static void emit_tap(writer *w, const spec *s, int first, int last, int tap)
 }
 
 /* One input row, for the output rows [first, last]; `taps` points to its weights for the first of them. */
-static void emit_row(writer *w, const spec *s, int first, int last)
+void emit_d_nhwc_row(writer *w, const spec *s, int first, int last)
 {
     if (holds_row(s) || holds_shared(s))
         emit_row_loads(w, s);
@@ -171,7 +171,7 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
     if (is_grouped(s))
         emit_d_group_row(w, s, first, last, input_columns(s));
     else
-        emit_row(w, s, first, last);
+        emit_d_nhwc_row(w, s, first, last);
     /* A longer end of the loop: gcc 12 at -O3 otherwise makes two of it, one for each outcome of the last test of a
      * column, with a store of a vector between them (7x7, stride 2). */
     if (s->border != INTERIOR)
@@ -203,7 +203,7 @@ static void emit_whole(writer *w, const spec *s)
         line(w, "const float *taps = weights + %d;", (row - first * stride) * taps * 16);
         if (first < last)
             line(w, "const float *below = weights + %d;", (row - stride) * taps * 16);
-        emit_row(w, s, first, last);
+        emit_d_nhwc_row(w, s, first, last);
         block_end(w);
         line(w, "row += in_row_pitch;");
         line(w, "OPAQUE(row);");
@@ -222,6 +222,8 @@ static void emit_all_rows(writer *w, const spec *s)
 static void emit_place(writer *w, const spec *s)
 {
     const int count = s->tile.channels * s->tile.columns;
+    if (spec_takes_pairs(s))
+        emit_d_nhwc_pairs(w, s);
     emit_d_nhwc_channel(w, s, "place", "to");
     for (int i = 0; i < count; i++)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, i, s->isa->prefix);

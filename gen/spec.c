@@ -121,13 +121,20 @@ static int held_weights(const spec *s, const budget *b)
     return left < all ? left : all;
 }
 
+bool spec_takes_pairs(const spec *s)
+{
+    return s->family == FAMILY_D_NHWC && !s->isa->mask_registers && s->taps.kernel_width == 3 && s->border != EDGE &&
+           s->tile.channels == 1 && s->tile.columns >= 3;
+}
+
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
  * (NHWC). */
 static budget d_budget(const spec *s)
 {
     const int taps = s->taps.kernel_width, rows = s->border == FOLDED ? 2 : 1;
-    const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns;
-    budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = 1 + outputs};
+    const int vectors = spec_takes_pairs(s) ? 2 : 1;
+    const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns * vectors;
+    budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = vectors + outputs};
     if (s->family == FAMILY_D_ROLL) {
         b.inputs = 2;
         b.others = s->isa->mask_registers ? 1 : 2;                  /* a tap, and what AVX2 shifts it out of */

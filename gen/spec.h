@@ -157,6 +157,8 @@ bool spec_fits(const spec *s);
 /* D, NCHW, AVX2: whether masks are in registers, as 3 taps have room for. */
 bool spec_holds_masks(const spec *s);
 bool w_streams_inputs(const spec *s);
+/* Whether a tile of D takes two vectors of channels at a time. */
+bool spec_takes_pairs(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);
 /* The spec of the function that a kernel of these taps calls for a tile at INTERIOR, LEFT, RIGHT or BOTH. */

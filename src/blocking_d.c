@@ -68,8 +68,8 @@ static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
  * Whether depthwise pixels crowd one set of the L1, so that what is fetched for the next channels is gone before it is
  * read (Zen 5, 1024 channels: 3x3 @7 1.05 to 1.6, @14 1.1, 5x5 @7 1.4, 7x7 @14 1.3, 5x5 s2 @14 1.8 times as fast from a
  * copy, AVX2 1.1, 1.1, 1.7, 2.0, 2.2), or two sets and AVX2's short tiles read much again (512@14 5x5 1.27; Zen 3, 512
- * channels with 3x3, s2: @14 1.08, 1.27, @28 1.17, 1.43, but @10 0.91).  Not worth a copy are few taps (1x3 0.65), few
- * pixels, dilated ones (0.4 to 0.8) and 3x3 from memory (0.84).
+ * channels with 3x3: @14 1.08, @28 1.17, but @10 0.91; with stride 2 two vectors at a time are better, spread_d.c). Not
+ * worth a copy are few taps (1x3 0.65), few pixels, dilated ones (0.4 to 0.8) and 3x3 from memory (0.84).
  */
 static bool crowds_sets(const problem *p, const conv2d_kernel *kernel)
 {
@@ -77,7 +77,7 @@ static bool crowds_sets(const problem *p, const conv2d_kernel *kernel)
     const size_t taps = p->kernel_height * p->kernel_width, pitch = (size_t)p->in.column * sizeof(float);
     const size_t pixels = p->in_height * p->in_width;
     const bool many = taps > FEW_TAPS, narrow = kernel->lanes < CONV2D_OC_BLOCK;
-    const bool waits = has_small_l2() && pixels >= SOME_PIXELS && !exceeds_l2(p, HALF_FAR_L2S);
+    const bool waits = has_small_l2() && p->stride_w == 1 && pixels >= SOME_PIXELS && !exceeds_l2(p, HALF_FAR_L2S);
     const bool two_sets = narrow && (many || waits);
     if (pitch % (two_sets ? SET_BYTES / 2 : SET_BYTES) != 0 || p->dilation_h > 1 || p->dilation_w > 1)
         return false;

@@ -64,10 +64,28 @@ static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_
     return rows <= kernel->tile_channels || d_channels_that_stay(p, rows) >= 2;
 }
 
+/*
+ * AVX2, NHWC, 3x3 with stride 2: whether pixels lie so that the L1 does not keep the lines that a tile of so many rows
+ * has read until it comes back for their other half, the next vector of channels.  One row takes two vectors at a time
+ * (gen/family_d_pairs.c; Zen 3, 256x28x28 1.3, 512x14x14 1.19, 128x56x56 1.15; but 240x28x28 0.88, 64x112x112 0.96, and
+ * with stride 1, where two rows share half of what they read, 128 to 512 channels 0.9 to 1.02).
+ */
+static bool lines_crowd(const conv2d_kernel *kernel, const problem *p, size_t rows)
+{
+    enum { SET_BYTES = 4096 };
+    const bool pairs = kernel->lanes == 8 && kernel->kernel_width == 3 && kernel->stride_w == 2;
+    const size_t bytes = (size_t)p->in.column * sizeof(float) | SET_BYTES, period = bytes & (~bytes + 1);
+    const size_t columns = (kernel->tile_columns - 1) * p->stride_w + p->kernel_width;
+    const size_t lines = ((rows - 1) * p->stride_h + p->kernel_height) * columns;
+    return has_small_l2() && pairs && lines > conv2d_cpu()->l1_bytes / period * 2 / 3;
+}
+
 /* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for one
  * stride; AVX2's of NHWC lose where no input row serves two outputs in full (Zen 5: 3x3 s2x1 0.9, s1x2 1.4). */
 static bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t rows)
 {
+    if (kernel->nhwc && lines_crowd(kernel, p, rows))
+        return false;
     if (kernel->nhwc)
         return p->stride_h == p->stride_w || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
     return p->stride_h == kernel->stride_h && d_rows_stay(p, rows) && d_high_rows_pay(kernel, p, rows);

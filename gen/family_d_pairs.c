@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Family D, NHWC, AVX2's 3x3: a tile of one output row takes two vectors of channels at a time, a whole cache line of
+ * each pixel.  One at a time comes back for the other half of the lines when all pixels of the tile have been read; if
+ * these lie a power of two apart, the L1 may have lost them (src/spread_d.c).
+ */
+#include "emit_d.h"
+
+/* The sums of the second vector are to the emitters what those of a second output row are. */
+void emit_d_nhwc_pairs(writer *w, const spec *s)
+{
+    const int columns = s->tile.columns, lanes = s->isa->lanes;
+    spec pair = *s;
+    pair.tile.channels = 2;
+    block_begin(w, "for (size_t i = 0; i < tile->channels / 2; i++)");
+    line(w, "const size_t pair = tile->backwards ? tile->channels / 2 - 1 - i : i;");
+    line(w, "const float *in = place + pair * %d, *bias = tile->bias + pair * %d;", 2 * lanes, 2 * lanes);
+    line(w, "const float *weights = tile->weights + (ptrdiff_t)pair * tile->weights_skip;");
+    line(w, "float *out = to + pair * %d;", 2 * lanes);
+    line(w, "const ptrdiff_t next_row = %d - %d * out_column_pitch;", lanes, columns - 1);
+    for (int i = 0; i < 2 * columns; i++)
+        line(w, "%s acc%d = %s_loadu_ps(bias + %d);", s->isa->vector, i, s->isa->prefix, i / columns * lanes);
+    line(w, "const float *row = in + in_row0, *taps = weights + kernel_row0;");
+    block_begin(w, "for (uint32_t n = rows0; n != 0; n--)");
+    for (int vector = 0; vector < 2; vector++) {
+        scope_begin(w);
+        emit_d_nhwc_row(w, &pair, vector, vector);
+        block_end(w);
+        line(w, vector ? "row += in_row_pitch - %d;" : "row += %d;", lanes);
+        line(w, "taps += %d;", vector ? s->taps.kernel_width * 16 - lanes : lanes);
+        line(w, "OPAQUE(row);");
+    }
+    block_end(w);
+    emit_d_finish(w, &pair, 2 * columns, "out");
+    block_end(w);
+}
