@@ -132,9 +132,9 @@ bool spec_takes_pairs(const spec *s)
 static budget d_budget(const spec *s)
 {
     const int taps = s->taps.kernel_width, rows = s->border == FOLDED ? 2 : 1;
-    const int vectors = spec_takes_pairs(s) ? 2 : 1;
-    const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns * vectors;
-    budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = vectors + outputs};
+    const int at_once = spec_takes_pairs(s) ? 2 : 1;
+    const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns * at_once;
+    budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = at_once + outputs};
     if (s->family == FAMILY_D_ROLL) {
         b.inputs = 2;
         b.others = s->isa->mask_registers ? 1 : 2;                  /* a tap, and what AVX2 shifts it out of */
