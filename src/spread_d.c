@@ -68,7 +68,7 @@ static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_
  * AVX2, NHWC, 3x3 with stride 2: whether pixels lie so that the L1 does not keep the lines that a tile of so many rows
  * has read until it comes back for their other half, the next vector of channels.  One row takes two vectors at a time
  * (gen/family_d_pairs.c; Zen 3, 256x28x28 1.3, 512x14x14 1.19, 128x56x56 1.15; but 240x28x28 0.88, 64x112x112 0.96, and
- * with stride 1, where two rows share half of what they read, 128 to 512 channels 0.9 to 1.02).
+ * with stride 1, where two rows share half of what they read, 128 to 512 channels 0.88 to 1.02).
  */
 static bool lines_crowd(const conv2d_kernel *kernel, const problem *p, size_t rows)
 {
@@ -84,10 +84,9 @@ static bool lines_crowd(const conv2d_kernel *kernel, const problem *p, size_t ro
  * stride; AVX2's of NHWC lose where no input row serves two outputs in full (Zen 5: 3x3 s2x1 0.9, s1x2 1.4). */
 static bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t rows)
 {
-    if (kernel->nhwc && lines_crowd(kernel, p, rows))
-        return false;
+    const bool uses_rows = p->stride_h == p->stride_w || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
     if (kernel->nhwc)
-        return p->stride_h == p->stride_w || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
+        return uses_rows && !lines_crowd(kernel, p, rows);
     return p->stride_h == kernel->stride_h && d_rows_stay(p, rows) && d_high_rows_pay(kernel, p, rows);
 }
 
