@@ -110,10 +110,10 @@ static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kerne
     const bool evict = kernel->tile_channels == CONV2D_OC_BLOCK && p->kernel_width == 1 && planes_collide(p);
     const double store = (fast ? 1.0 : 2.5) + (evict && conv2d_cpu()->two_wide_fmas ? 4 : 0);
     while (vectors > 0) {
-        const size_t width = next_columns(kernel, channels, vectors);
-        size_t alike = 1;
-        while (alike * width < vectors && next_columns(kernel, channels, vectors - alike * width) == width)
-            alike++;
+        const size_t width = next_columns(kernel, channels, vectors), left = vectors - width;
+        size_t alike = left && next_columns(kernel, channels, left) == width ? vectors / width : 1;
+        if (alike > 1 && next_columns(kernel, channels, vectors - (alike - 1) * width) != width)
+            alike--; /* the last four are two and two */
         const double tiles = times * (double)alike;
         cost->taps += tiles * slow * w_tile_cycles(p, kernel, channels, width, cost->panel);
         cost->ends += tiles * (start + store * (double)(channels * width));
