@@ -25,10 +25,10 @@ static void emit_prefetch(writer *w, const spec *s)
 }
 
 /*
- * Three taps of a kernel of any width, for interior tiles of AVX2, whose instructions count (4x3 in 3x224x224 32x3x3
- * s2: 27 instead of 34 for 12 FMAs; Zen 3 1.05 to 1.1 times as fast, up to 1.27 beside a busy neighbour).  As
- * intrinsics, and with FMA_INTO, gcc 12 has sums change places and spills one of them (0.77 to 0.95): all 16 registers
- * are in use.
+ * Three taps of a kernel of any width, for AVX2's interior tiles of four channels, whose instructions count (4x3 in
+ * 3x224x224 32x3x3 s2: 27 instead of 34 for 12 FMAs; Zen 3 1.05 to 1.1 times as fast, up to 1.27 beside a busy
+ * neighbour).  As intrinsics, and with FMA_INTO, gcc 12 has sums change places and spills one of them (0.77 to 0.95):
+ * all 16 registers are in use.
  */
 static bool unrolls_three(const spec *s)
 {
