@@ -263,7 +263,7 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         return b;
     }
     if (conv2d_subsamples(p, kernel)) {
-        conv2d_set_subsampled(&b, p);
+        conv2d_set_subsampled(&b, p, kernel);
         return b;
     }
     b.channel_blocks = channel_blocks(p, kernel);

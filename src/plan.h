@@ -262,7 +262,7 @@ size_t conv2d_workspace_per_part(const ready_plan *p);
 /* subsample.c: whether a kernel for dense 1x1 runs a strided one on a copy of the pixels that it reads; the blocking
  * of that, and so many of its columns as a problem. */
 bool conv2d_subsamples(const problem *p, const conv2d_kernel *kernel);
-void conv2d_set_subsampled(blocking *b, const problem *p);
+void conv2d_set_subsampled(blocking *b, const problem *p, const conv2d_kernel *kernel);
 void conv2d_make_subsampled(const problem *p, size_t columns, size_t pitch, problem *dense);
 /* blocking_d.c */
 void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel);

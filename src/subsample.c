@@ -94,9 +94,18 @@ void conv2d_make_subsampled(const problem *p, size_t columns, size_t pitch, prob
     dense->in.row = dense->in.image = (ptrdiff_t)(pitch * p->groups * p->in_channels);
 }
 
+/* The blocking of the dense 1x1 of a copy, which is as good as a panel; K makes pixels of it as it does of planes. */
+static blocking dense_blocking(const problem *dense, const conv2d_kernel *kernel)
+{
+    blocking b = conv2d_choose_blocking(dense, kernel);
+    if (kernel->family == CONV2D_FAMILY_W)
+        b.panel_columns = b.workspace = 0;
+    return b;
+}
+
 /* Half the L2 holds them; the rest is for weights and outputs.  Pieces of whole tiles, be they 3 vectors or 14 columns
  * wide. */
-void conv2d_set_subsampled(blocking *b, const problem *p)
+void conv2d_set_subsampled(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
     enum { FEWEST = 42, TILES = 336 };
     const size_t channels = p->groups * p->in_channels, pixels = p->out_height * p->out_width;
@@ -107,6 +116,12 @@ void conv2d_set_subsampled(blocking *b, const problem *p)
     b->subsampled_columns = min_size(columns, pixels);
     b->subsampled_pitch = channel_pitch(b->subsampled_columns);
     b->workspace = channels * (size_t)b->subsampled_pitch;
+    problem dense;
+    conv2d_make_subsampled(p, b->subsampled_columns, (size_t)b->subsampled_pitch, &dense);
+    const blocking within = dense_blocking(&dense, kernel);
+    /* The last piece has fewer columns, which may be cut in another way: as many as all of the largest have room. */
+    if (within.scratch_column)
+        b->workspace += (b->subsampled_columns + 1) * (size_t)within.scratch_column;
 }
 
 void conv2d_run_subsampled(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
@@ -117,15 +132,15 @@ void conv2d_run_subsampled(const ready_plan *plan, const conv2d_args *args, size
     const share all = share_of(p->batch * pixels, part, parts);
     float *const copy = args->workspace + part * b->workspace;
     ready_plan dense = {.kernel = plan->kernel};
-    conv2d_args within = {.in = copy, .packed = args->packed};
+    const size_t copied = p->groups * p->in_channels * (size_t)b->subsampled_pitch;
+    conv2d_args within = {.in = copy, .packed = args->packed, .workspace = copy + copied};
     for (size_t pixel = all.begin, count; pixel < all.end; pixel += count) {
         const division at = divide(pixel, pixels);
         const ptrdiff_t out = (ptrdiff_t)at.quotient * p->out.image + (ptrdiff_t)at.remainder;
         count = min_size(min_size(b->subsampled_columns, pixels - at.remainder), all.end - pixel);
         copy_pixels(p, args->in + (ptrdiff_t)at.quotient * p->in.image, at.remainder, count, copy, b->subsampled_pitch);
         conv2d_make_subsampled(p, count, (size_t)b->subsampled_pitch, &dense.problem);
-        dense.blocking = conv2d_choose_blocking(&dense.problem, plan->kernel);
-        dense.blocking.panel_columns = dense.blocking.workspace = 0; /* the copy is as good as a panel */
+        dense.blocking = dense_blocking(&dense.problem, plan->kernel);
         within.out = args->out + out;
         within.residual = p->has_residual ? args->residual + out : NULL;
         conv2d_run_family(&dense, &within, 0, 1);
