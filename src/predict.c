@@ -47,11 +47,12 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const double loads = 0.5 * crowded * (double)(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
     const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
+    const bool in_place = !conv2d_transposes_planes(p, kernel);
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > conv2d_cpu()->l1_bytes / 2;
     const double taps = tap_cycles((double)(vectors * columns), loads, kernel);
     const double strided = strided_cycles(p, vectors * kernel->lanes, columns, in_channels);
     return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * (double)vectors : 0) +
-           (conv2d_transposes_planes(p, kernel) ? 0 : conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8));
+           (in_place ? conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8) : 0);
 }
 
 /* A row is cut into even pieces, some of which are a column wider than the others. */
@@ -82,12 +83,14 @@ static double group_work(const problem *p)
 /* K waits for the lines of a strided input that the L2 does not hold where all channels share a set, most where there
  * is little to do with each; W's copy fetches them ahead (Zen 4: 16x320x320 32x3x3 s2 0.7 times W's speed, 3x288x288
  * 40x3x3 s2 0.94, but 24x112x112 40x3x3 s2 1.1; Zen 5: 64x320x320 32x2x2 s2 0.53, 16x320x320 16x3x3 s2 0.96).  Planes
- * become pixels in 0.61 to 0.73 cycles a float (Zen 3, 3x3 s2, inputs in the L3; from memory 2.3). */
+ * become pixels in 0.61 to 0.73 cycles a float (Zen 3, 3x3 s2, inputs in the L3; from memory 2.3), those of a 1x1 whose
+ * copy the L2 does not hold in 1.2. */
 static double k_fetch_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const double bytes = (double)(p->in_channels * conv2d_rows_read(p)) * (double)p->in_width * sizeof(float);
+    const bool far = has_small_l2() && conv2d_is_pointwise(p) && bytes > (double)conv2d_cpu()->l2_bytes;
     if (conv2d_transposes_planes(p, kernel))
-        return 0.65 * bytes / sizeof(float);
+        return (far ? 1.2 : 0.65) * bytes / sizeof(float);
     const bool waits = p->stride_w > 1 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double lines = bytes / 64;
     const bool little = group_work(p) / (2 * (double)kernel->lanes) < 20 * lines;
@@ -170,10 +173,12 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
                         !conv2d_cpu()->two_wide_fmas && !k_may_stream(p, kernel);
     const bool waits = p->out.channel == 1 && kernel->lanes == 16 && vectors > 1 && (kernel->stride_w || hardly);
     const double burst = waits ? memory_cycles(p, 8) : 0;
-    const double far = conv2d_planes_thrash(p, kernel) && !conv2d_transposes_planes(p, kernel) ? 1.4 : 1;
+    const bool in_place = !conv2d_transposes_planes(p, kernel);
+    const double far = conv2d_planes_thrash(p, kernel) && in_place ? 1.4 : 1;
+    const double visit = in_place ? k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false) : 0;
     return per_tap * taps * wide * k_scatter_factor(p) * far +
            ends * (double)p->out_height * (double)p->out_width / (double)columns + burst + k_fetch_cycles(p, kernel) +
-           k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false);
+           visit;
 }
 
 static double peak_per_cycle(void)

@@ -216,7 +216,12 @@ static const choice small_l2_choices[] = {
     {"144x56x56 24x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
     {"128x56x56 32x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
     {"128x28x28 256x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
-    {"1536x28x28 1536x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
+    {"1536x28x28 1536x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    /* Small maps of a 1x1, whose planes become pixels; few output channels of them; larger maps. */
+    {"768x8x8 1536x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"1024x14x14 1024x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"528x14x14 88x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
+    {"128x28x28 512x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     /* Short tiles of 8 sums, which end lightly. */
     {"24x56x56 144x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
     {"96x56x56 24x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
