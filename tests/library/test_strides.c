@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Strided convolutions of NCHW on copies, a piece at a time: 1x1 run as dense ones on the pixels they read; of larger
- * kernels and many planes, where the L2 is small, all planes become pixels.
+ * kernels and many planes, where the L2 is small, all planes become pixels, and so do those of dense 1x1.
  */
 #include <string.h>
 
@@ -65,6 +65,50 @@ ParameterizedTest(conv2d_isa *isa, strides, pointwise_run_on_copies)
     cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
 }
 
+/* Whatever K would do with planes, it does with those of a copy.  24576 planes
+ * an odd number of lines apart are too many for an L2 of 2 MiB. */
+static void run_within_copy(conv2d_isa isa, const char *kernel, const cpu_facts *cpu, size_t in_channels)
+{
+    enum { OUT_CHANNELS = 192 };
+    conv_case c = {.desc = simple_desc(in_channels, 5, 7, OUT_CHANNELS, 1, 1)};
+    c.desc.stride_h = c.desc.stride_w = 2;
+    c.options = options_for(isa);
+    c.options.kernel = kernel;
+    other_cpu = cpu;
+    prepared ready;
+    cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+    char text[8192];
+    conv2d_explain(&ready.plan, text, sizeof text);
+    cr_assert(strstr(text, "as a dense 1x1"), "%s", text);
+    const size_t pixels = 3 * 4, copy = in_channels * 16, copy_of_copy = pixels * in_channels;
+    cr_expect_geq(conv2d_workspace_size(&ready.plan, 1), copy + copy_of_copy, "%s", describe_case(&c));
+    run_case(&c, &ready);
+    compare_case(&c, &ready);
+    other_cpu = NULL;
+}
+
+ParameterizedTestParameters(strides, planes_of_copies_become_pixels)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, strides, planes_of_copies_become_pixels)
+{
+    enum { SMALL_L2 = 512 << 10, LARGE_L2 = 2 << 20, MANY = 24576 };
+    require_isa(*isa);
+    cpu_facts small = real_cpu(), large = real_cpu();
+    small.l2_bytes = SMALL_L2;
+    large.l2_bytes = LARGE_L2;
+    large.two_wide_fmas = true;
+    conv2d_kernel_info info;
+    for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
+        if (info.isa != *isa || *info.family != 'k' || !strstr(info.name, "_any_kw1_"))
+            continue;
+        run_within_copy(*isa, info.name, &small, 96);
+        run_within_copy(*isa, info.name, &large, MANY);
+    }
+}
+
 static conv_case planes_case(size_t i)
 {
     static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_LEAKY_RELU, CONV2D_SILU};
@@ -91,6 +135,18 @@ static conv_case planes_case(size_t i)
     return c;
 }
 
+/* Of dense 1x1, whose rows follow each other or do not. */
+static conv_case dense_planes_case(size_t i)
+{
+    conv_case c = planes_case(i);
+    conv2d_desc *const d = &c.desc;
+    d->in_channels = d->groups * (80 + i % 19);
+    d->out_channels = d->groups * (96 + i * 5 % 41);
+    d->kernel_height = d->kernel_width = d->stride_h = d->stride_w = d->dilation_h = d->dilation_w = 1;
+    d->pad_top = d->pad_bottom = d->pad_left = d->pad_right = 0;
+    return c;
+}
+
 ParameterizedTestParameters(strides, planes_become_pixels)
 {
     return each_isa();
@@ -103,25 +159,28 @@ ParameterizedTest(conv2d_isa *isa, strides, planes_become_pixels)
     cpu_facts small = real_cpu();
     small.l2_bytes = L2_BYTES;
     other_cpu = &small;
-    size_t ran = 0, pieces = 0;
+    size_t ran[2] = {0}, pieces[2] = {0}; /* with larger kernels, 1x1 */
     conv2d_kernel_info info;
     for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
         if (info.isa != *isa || *info.family != 'k' || !strstr(info.name, "_any_kw"))
             continue;
-        for (size_t i = 0; i < 120; i++) {
-            conv_case c = planes_case(i);
+        for (size_t i = 0; i < 160; i++) {
+            const bool pointwise = i % 4 == 3;
+            conv_case c = pointwise ? dense_planes_case(i / 4) : planes_case(i - i / 4);
             c.options = options_for(*isa);
             c.options.kernel = info.name;
             prepared ready;
             if (prepare_case(&c, &ready) != CONV2D_OK) /* of so many columns, or with so much padding */
                 continue;
             const size_t floats = conv2d_workspace_size(&ready.plan, 1);
-            ran += floats > 0;
-            pieces += floats > 0 && floats < in_extent(&c.desc) / c.desc.batch / 2;
+            ran[pointwise] += floats > 0;
+            pieces[pointwise] += floats > 0 && floats < in_extent(&c.desc) / c.desc.batch / 2;
             run_case(&c, &ready);
             compare_case(&c, &ready);
         }
     }
     other_cpu = NULL;
-    cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
+    for (size_t pointwise = 0; pointwise < 2; pointwise++)
+        cr_assert(*isa == CONV2D_ISA_SCALAR || (ran[pointwise] > 100 && pieces[pointwise] > 50),
+                  "%s: %zu cases, %zu in pieces", pointwise ? "1x1" : "larger", ran[pointwise], pieces[pointwise]);
 }
