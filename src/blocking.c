@@ -145,25 +145,34 @@ size_t conv2d_tiles_per_row(const problem *p, const conv2d_kernel *kernel)
 enum { STRIDED_L2S = 3 };
 
 /*
- * K, NCHW: whether planes become pixels first, a chunk at a time.  Zen 3 waits for the lines of strided rows that come
- * from the L3, of which a tile takes a few floats each (110 layers of networks with a stride of 2 or 4: 1.07 times as
- * fast, 32x256x256 64x3x3 s2 1.42, 384x56x56 768x2x2 s2 1.26, 64x160x160 128x3x3 s2 1.08; but 64x96x96 64x3x3 s2 0.96,
- * 192x8x8 s8 0.79; without a stride 60 layers 0.99).  Tiles of a 1x1 take a few floats of each line, too, and planes of
- * small maps lie on many pages (256x7x7 768x1x1 1.07, 1152x7x7 384x1x1 1.3, 2048x7x7 768x1x1 1.5, strided ones on their
- * copy 1.29; but 64x7x7 64x1x1 0.95, 384x14x14 72x1x1 0.9).
+ * Zen 3 waits for the lines of strided rows that come from the L3, of which a tile takes a few floats each (110 layers
+ * of networks with a stride of 2 or 4: 1.07 times as fast on pixels, 32x256x256 64x3x3 s2 1.42, 384x56x56 768x2x2 s2
+ * 1.26, 64x160x160 128x3x3 s2 1.08; but 64x96x96 64x3x3 s2 0.96, 192x8x8 s8 0.79; without a stride 60 layers 0.99).
  */
+static bool strided_planes_scatter(const problem *p)
+{
+    enum { FEW_IN = 16, FEW_OUT = 32, MOST_TAPS = 16 };
+    const size_t taps = p->kernel_height * p->kernel_width, floats = conv2d_rows_read(p) * p->in_width * p->in_channels;
+    return has_small_l2() && p->in.channel != 1 && p->stride_w > 1 && p->in_channels >= FEW_IN &&
+           p->out_channels >= FEW_OUT && p->kernel_height > 1 && taps <= MOST_TAPS &&
+           floats >= STRIDED_L2S * (conv2d_cpu()->l2_bytes / sizeof(float));
+}
+
+/* Tiles of a 1x1 take a few floats of each line, too, and planes of small maps lie on many pages (Zen 3, on pixels
+ * 256x7x7 768x1x1 1.07, 1152x7x7 384x1x1 1.3, 2048x7x7 768x1x1 1.5; but 64x7x7 64x1x1 0.95, 384x14x14 72x1x1 0.9). */
+static bool pointwise_planes_scatter(const problem *p)
+{
+    enum { FEW_IN = 80, FEW_PIXELS = 64 };
+    const size_t few_out = p->out_width <= FEW_PIXELS ? 64 : 96;
+    return has_small_l2() && p->in.channel != 1 && p->in.column == 1 && conv2d_is_pointwise(p) &&
+           p->in_channels >= FEW_IN && p->out_channels >= few_out;
+}
+
+/* K, NCHW: whether planes become pixels first, a chunk at a time. */
 bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { FEW_IN = 16, FEW_OUT = 32, MOST_TAPS = 16, SOME_IN = 80, FEW_PIXELS = 64 };
-    const size_t taps = p->kernel_height * p->kernel_width, floats = conv2d_rows_read(p) * p->in_width * p->in_channels;
-    const bool works =
-        p->in_channels >= FEW_IN && p->out_channels >= FEW_OUT && p->kernel_height > 1 && taps <= MOST_TAPS;
-    const bool strided = has_small_l2() && p->in.channel != 1 && p->stride_w > 1 && works &&
-                         floats >= STRIDED_L2S * (conv2d_cpu()->l2_bytes / sizeof(float));
-    const bool pointwise = has_small_l2() && p->in.channel != 1 && p->in.column == 1 && conv2d_is_pointwise(p) &&
-                           p->in_channels >= SOME_IN && p->out_channels >= (p->out_width <= FEW_PIXELS ? 64 : 96);
     return kernel->family == CONV2D_FAMILY_K && kernel->stride_w == 0 &&
-           (strided || pointwise || conv2d_planes_thrash(p, kernel));
+           (strided_planes_scatter(p) || pointwise_planes_scatter(p) || conv2d_planes_thrash(p, kernel));
 }
 
 /*
@@ -189,7 +198,7 @@ static bool many_planes_stay_whole(const problem *p, const conv2d_kernel *kernel
  * Weights that half the last cache does not hold come from memory, so that larger pieces share them (Zen 5, 2904->2904
  * @24 1x1 NHWC 2.35, 1536->1536 @28 3x3 1.8, NCHW 1.18 times as fast; with weights of half the size 1.00).  So do
  * pixels that were planes: a copy of 1 MiB in the L3 is read in the order of its addresses (Zen 3, 1312->384 @14 1x1
- * 1.15, 1536->512 1.14, 3312->192 1.7, but 512->512 0.98 to 1.08).
+ * 1.09, 2048->512 1.16, 3312->192 1.39, 512->512 0.99, but 288->512 @28 0.95).
  */
 static size_t tile_chunks(const problem *p, const conv2d_kernel *kernel, size_t tiles_per_row)
 {
@@ -197,7 +206,7 @@ static size_t tile_chunks(const problem *p, const conv2d_kernel *kernel, size_t 
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
     const size_t weights = packed_block_size(p) * group_blocks(p);
     const bool far = weights > FAR_L2S * l2;
-    const bool copied = has_small_l2() && conv2d_is_pointwise(p) && conv2d_transposes_planes(p, kernel);
+    const bool copied = kernel->stride_w == 0 && pointwise_planes_scatter(p);
     const size_t whole = far ? 8 * l2 : copied ? 4 * l2 : max_size(l2 / 2, min_size(4 * l2, weights / 4));
     const size_t plane = conv2d_rows_read(p) * p->in_width;
     if (plane <= whole / p->in_channels || many_planes_stay_whole(p, kernel, plane * p->in_channels))

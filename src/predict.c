@@ -47,12 +47,11 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const double loads = 0.5 * crowded * (double)(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
     const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
-    const bool in_place = !conv2d_transposes_planes(p, kernel);
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > conv2d_cpu()->l1_bytes / 2;
     const double taps = tap_cycles((double)(vectors * columns), loads, kernel);
     const double strided = strided_cycles(p, vectors * kernel->lanes, columns, in_channels);
     return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * (double)vectors : 0) +
-           (in_place ? conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8) : 0);
+           (conv2d_transposes_planes(p, kernel) ? 0 : conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8));
 }
 
 /* A row is cut into even pieces, some of which are a column wider than the others. */

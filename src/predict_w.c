@@ -216,8 +216,8 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     /* A panel of so many channels is read from the L2 for every 8 output channels (Emerald Rapids, 2048x32x32 512x1x1
      * 0.77 times K's speed on its copy, 1536x24x24 512x1x1 0.95). */
     const bool tall = cost.panel && kernel->lanes == 16 && p->in.column == 1 && p->in_channels >= 1536;
-    /* So is one of AVX2, for every 4, and there are few columns to a weight (Zen 3, 768x8x8 1536x1x1 0.77 times the
-     * speed of K on pixels, 1024x14x14 1024x1x1 0.8, 640x19x19 3840x1x1 0.86, but 192x20x20 384x1x1 1.05). */
+    /* So is one of AVX2, for every 4, and there are few columns to a weight (Zen 3, 768x8x8 1536x1x1 0.75 times the
+     * speed of K on pixels, 1024x14x14 1024x1x1 0.75 to 0.93, 640x19x19 3840x1x1 0.82, but 192x20x20 384x1x1 1.05). */
     const size_t few_columns = p->in_channels >= 512 ? 1024 : 256;
     const bool short_panel = has_small_l2() && kernel->lanes == 8 && cost.panel && p->in.column == 1 &&
                              p->out_channels >= 96 && p->out_width <= few_columns;
