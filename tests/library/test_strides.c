@@ -100,13 +100,16 @@ ParameterizedTest(conv2d_isa *isa, strides, planes_of_copies_become_pixels)
     small.l2_bytes = SMALL_L2;
     large.l2_bytes = LARGE_L2;
     large.two_wide_fmas = true;
+    size_t ran = 0;
     conv2d_kernel_info info;
     for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
         if (info.isa != *isa || *info.family != 'k' || !strstr(info.name, "_any_kw1_"))
             continue;
         run_within_copy(*isa, info.name, &small, 96, 192);
         run_within_copy(*isa, info.name, &large, MANY, 32);
+        ran++;
     }
+    cr_assert(*isa == CONV2D_ISA_SCALAR || ran > 1, "%zu kernels", ran);
 }
 
 static conv_case planes_case(size_t i)
