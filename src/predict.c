@@ -6,6 +6,27 @@
  */
 #include "predict.h"
 
+static double valid_along(size_t outputs, size_t stride, size_t dilation, size_t taps, size_t pad, size_t extent)
+{
+    const size_t step = taps / 256 + 1;
+    double sum = 0;
+    for (size_t tap = 0; tap < taps; tap += step) {
+        const tap_range r = valid_taps((ptrdiff_t)(tap * dilation) - (ptrdiff_t)pad, stride, outputs, extent);
+        sum += (double)(r.end - r.begin);
+    }
+    return sum * (double)step;
+}
+
+double conv2d_valid_rows(const problem *p)
+{
+    return valid_along(p->out_height, p->stride_h, p->dilation_h, p->kernel_height, p->pad_top, p->in_height);
+}
+
+double conv2d_valid_columns(const problem *p)
+{
+    return valid_along(p->out_width, p->stride_w, p->dilation_w, p->kernel_width, p->pad_left, p->in_width);
+}
+
 /*
  * Cycles per tap that a tile of so many bytes of input columns waits for the L2, once per channel and kernel row and
  * so much a cache line, if what all channels read does not stay in the L1.  It does not if it is too much, or if the
@@ -76,7 +97,7 @@ double conv2d_visit_cycles(const problem *p, const conv2d_kernel *kernel, bool p
 /* Multiply-adds of one group of one image. */
 static double group_work(const problem *p)
 {
-    return valid_rows(p) * valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
+    return conv2d_valid_rows(p) * conv2d_valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
 }
 
 /* K waits for the lines of a strided input that the L2 does not hold where all channels share a set, most where there
@@ -149,7 +170,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const size_t block = divide_up(p->in_channels, blocks);
     const double per_tap =
         full * k_row_cycles(p, kernel, most, block) + (rest ? k_row_cycles(p, kernel, rest, block) : 0);
-    const double taps = valid_rows(p) * valid_columns(p) / (double)p->out_width * (double)p->in_channels;
+    const double taps = conv2d_valid_rows(p) * conv2d_valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const bool light = conv2d_ends_lightly(p, kernel);
     const bool early = ends_early(p, kernel);

@@ -6,26 +6,8 @@
 #include "tiles.h"
 
 /* The taps along one axis that lie inside the input, summed over all outputs; of very many taps a sample. */
-static inline double valid_along(size_t outputs, size_t stride, size_t dilation, size_t taps, size_t pad, size_t extent)
-{
-    const size_t step = taps / 256 + 1;
-    double sum = 0;
-    for (size_t tap = 0; tap < taps; tap += step) {
-        const tap_range r = valid_taps((ptrdiff_t)(tap * dilation) - (ptrdiff_t)pad, stride, outputs, extent);
-        sum += (double)(r.end - r.begin);
-    }
-    return sum * (double)step;
-}
-
-static inline double valid_rows(const problem *p)
-{
-    return valid_along(p->out_height, p->stride_h, p->dilation_h, p->kernel_height, p->pad_top, p->in_height);
-}
-
-static inline double valid_columns(const problem *p)
-{
-    return valid_along(p->out_width, p->stride_w, p->dilation_w, p->kernel_width, p->pad_left, p->in_width);
-}
+double conv2d_valid_rows(const problem *p);
+double conv2d_valid_columns(const problem *p);
 
 /*
  * What outputs that no cache holds cost more, for so many cycles a line, than where they are fetched ahead (W, K) or

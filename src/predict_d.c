@@ -82,7 +82,7 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool shuffles = p->in_channels == 16 && is_two_wide(kernel);
     const double strided = p->stride_w == 1 ? 1 : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
     const d_spread columns = conv2d_spread_columns(kernel, p);
-    return valid_rows(p) * valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated * strided *
+    return conv2d_valid_rows(p) * conv2d_valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated * strided *
                uneven(&columns, p->out_width, kernel->tile_columns, wide ? 3 : 2) +
            transpose_cycles(p, kernel) + 1;
 }
@@ -93,7 +93,7 @@ static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const bool wide = kernel->lanes == 16, gathers = p->stride_w != 1;
     const double vectors = (double)divide_up(p->out_width, kernel->lanes);
-    const double taps = valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
+    const double taps = conv2d_valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
     const double each = (wide ? 1.1 : 1.6) * (gathers               ? (wide ? 1.4 : 1.6) * 2.0 * kernel->lanes
                                               : is_two_wide(kernel) ? 4.6
                                               : wide                ? 3.2
@@ -214,7 +214,7 @@ static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
     const double strided = p->stride_w == 1 ? 1 : wide ? 1.4 : 1.6;
     const double slower = kernel->grouped ? planes_factor(p, kernel) : line_factor(kernel);
     const double channels = (double)(p->in_channels * p->out_channels) * slower;
-    const double taps = valid_rows(p) * (double)p->kernel_width * channels;
+    const double taps = conv2d_valid_rows(p) * (double)p->kernel_width * channels;
     const d_spread rows = conv2d_spread_rows(kernel, p);
     return taps * row_vectors(p, kernel) * fma_cycles(kernel) * slow * strided *
            uneven(&rows, divide_up(p->out_height, d_row_step(kernel, p)), kernel->tile_channels,

@@ -67,7 +67,7 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t vectors = divide_up(p->out_width, kernel->lanes);
-    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    const double taps = conv2d_valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     double cycles = 0;
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t channels = widest_edge(kernel, p->out_channels - oc, vectors);
@@ -190,7 +190,7 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     const double copies = w_copy_cycles(p) + w_pixel_cycles(p, kernel, &b);
     if (b.whole_rows)
         return small * w_row_cycles(p, kernel) + copies;
-    const double taps = valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    const double taps = conv2d_valid_rows(p) * (double)(p->in_channels * p->kernel_width);
     w_cost cost = {.panel = b.panel_columns != 0};
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
