@@ -190,10 +190,8 @@ static void emit_side_by_side_avx2(writer *w, const isa_row *isa, const activati
     line(w, "out += (ptrdiff_t)together * row_pitch;");
     line(w, "continue;");
     block_end(w);
-    line(w, "const size_t rest = column;");
     block_begin(w, "for (size_t row = 0; row < together; row++)");
-    line(w, "column = rest;");
-    emit_rest(w, isa, a);
+    emit_rest(w, isa, a); /* of several rows each has but part of a vector left */
     line(w, "out += row_pitch;");
     block_end(w);
     block_end(w);

@@ -121,6 +121,13 @@ static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
     return divide_up(p->in_channels, channels);
 }
 
+bool conv2d_ends_soon(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { SHORT_TAPS = 80 };
+    return has_small_l2() && kernel->lanes == 8 && p->out.channel == 1 && p->groups == 1 &&
+           p->in_channels * p->kernel_height * p->kernel_width <= SHORT_TAPS;
+}
+
 /*
  * 12 sums that end at once hold up the FMAs of the next tile for some 20 cycles on Zen 3, 8 hold up none, which counts
  * in short tiles that write NHWC at once (16x112x112 16x1x1 81 -> 95 % of peak, 32x112x112 16x1x1 87 -> 99, 3x224x224
@@ -128,10 +135,9 @@ static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
  */
 bool conv2d_ends_lightly(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { SHORT_TAPS = 80, LIGHT = 4, LONG_ROW = 6 * LIGHT };
+    enum { LIGHT = 4, LONG_ROW = 6 * LIGHT };
     const bool alike = p->out_width % LIGHT == 0 || p->out_width >= LONG_ROW; /* 3 columns are too few sums */
-    return has_small_l2() && kernel->lanes == 8 && kernel->tile_channels == 2 && p->out.channel == 1 && alike &&
-           p->groups == 1 && p->in_channels * p->kernel_height * p->kernel_width <= SHORT_TAPS;
+    return conv2d_ends_soon(p, kernel) && kernel->tile_channels == 2 && alike;
 }
 
 /* K's tiles of more than few columns expect columns outside the input at one end of them only (gen/edge_columns.c). */

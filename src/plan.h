@@ -235,9 +235,10 @@ void conv2d_set_scratch(blocking *b, const problem *p, const conv2d_kernel *kern
 bool conv2d_input_stays(const problem *p);
 /* Whether K and W copy planes that a large L2 does not keep for all output channels. */
 bool conv2d_planes_thrash(const problem *p, const conv2d_kernel *kernel);
-/* Whether the last cache lacks room for a line of each plane, as they are a high power of two apart; and whether K has
- * tiles of 8 sums, not 12.  Both of CPUs with a small L2. */
+/* Whether the last cache lacks room for a line of each plane, as they are a high power of two apart; whether K's tiles
+ * write NHWC after few taps, and whether then they have 8 sums, not 12.  All of CPUs with a small L2. */
 bool conv2d_planes_crowd(const problem *p);
+bool conv2d_ends_soon(const problem *p, const conv2d_kernel *kernel);
 bool conv2d_ends_lightly(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_rows_read(const problem *p);
 /* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */

@@ -159,6 +159,32 @@ static bool ends_early(const problem *p, const conv2d_kernel *kernel)
            p->out_channels % 8 == 0 && !exceeds_l2(p, 8);
 }
 
+/*
+ * Zen 3, short sums of NHWC: tiles of 3x4 have 7 loads for 12 FMAs, two of 2x4 12 for 16, which takes longer while the
+ * core's other thread is busy (259 layers of networks, 1x1 of 16 to 80 channels and patches: 3x4 1.11 times as fast,
+ * the fastest calls 1.04), most where each tap is a turn of a loop (1x270x480 56x5x5 1.34, 3x224x224 192x4x4 s4 1.2).
+ * Not in a 3x3 of 3 channels (0.99), nor where a 1x1 waits for its outputs (32x112x112 168x1x1 0.83).
+ */
+static bool counts_loads(const problem *p)
+{
+    const bool waits = p->kernel_width == 1 && exceeds_l2(p, 12);
+    return p->in.channel == 1 && p->kernel_width != 3 && p->kernel_width != 2 && !waits;
+}
+
+static bool spares_loads(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { FEWEST_TAPS = 16 };
+    return conv2d_ends_soon(p, kernel) && kernel->tile_channels == 3 && counts_loads(p) &&
+           p->in_channels * p->kernel_height * p->kernel_width >= FEWEST_TAPS;
+}
+
+static double k_busy_factor(const problem *p, const conv2d_kernel *kernel)
+{
+    if (!conv2d_ends_lightly(p, kernel) || !counts_loads(p))
+        return 1;
+    return kernel->kernel_width ? 1.05 : 1.2;
+}
+
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
@@ -172,15 +198,15 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
         full * k_row_cycles(p, kernel, most, block) + (rest ? k_row_cycles(p, kernel, rest, block) : 0);
     const double taps = conv2d_valid_rows(p) * conv2d_valid_columns(p) / (double)p->out_width * (double)p->in_channels;
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
-    const bool light = conv2d_ends_lightly(p, kernel);
+    const bool light = conv2d_ends_lightly(p, kernel), three = spares_loads(p, kernel);
     const bool early = ends_early(p, kernel);
-    const double store = light || early        ? 1
-                         : p->out.channel == 1 ? 3
-                         : kernel->lanes == 16 ? 7 * collision_factor(p)
-                                               : 12;
+    const double store = light || three || early ? 1
+                         : p->out.channel == 1   ? 3
+                         : kernel->lanes == 16   ? 7 * collision_factor(p)
+                                                 : 12;
     /* Tiles made for NCHW do not write NHWC without a buffer (Zen 5, 1x512x512 16x3x3 0.48). */
     const bool half = full < 2 && rest; /* Zen 3, 8x12x96 24x1x1 of NHWC 0.85 times the speed of 3x4 */
-    const double start = kernel->stride_w && p->out.channel == 1 ? 30 : light && !half ? 0 : early ? 6 : 10;
+    const double start = kernel->stride_w && p->out.channel == 1 ? 30 : (light && !half) || three ? 0 : early ? 6 : 10;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
     const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
                         (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
@@ -196,7 +222,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool in_place = !conv2d_transposes_planes(p, kernel);
     const double far = conv2d_planes_thrash(p, kernel) && in_place ? 1.4 : 1;
     const double visit = in_place ? k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false) : 0;
-    return per_tap * taps * wide * k_scatter_factor(p) * far +
+    return per_tap * taps * wide * k_busy_factor(p, kernel) * k_scatter_factor(p) * far +
            ends * (double)p->out_height * (double)p->out_width / (double)columns + burst + k_fetch_cycles(p, kernel) +
            visit;
 }

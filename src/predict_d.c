@@ -82,8 +82,8 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool shuffles = p->in_channels == 16 && is_two_wide(kernel);
     const double strided = p->stride_w == 1 ? 1 : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
     const d_spread columns = conv2d_spread_columns(kernel, p);
-    return conv2d_valid_rows(p) * conv2d_valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated * strided *
-               uneven(&columns, p->out_width, kernel->tile_columns, wide ? 3 : 2) +
+    return conv2d_valid_rows(p) * conv2d_valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated *
+               strided * uneven(&columns, p->out_width, kernel->tile_columns, wide ? 3 : 2) +
            transpose_cycles(p, kernel) + 1;
 }
 

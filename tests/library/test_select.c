@@ -222,8 +222,12 @@ static const choice small_l2_choices[] = {
     {"1024x14x14 1024x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
     {"528x14x14 88x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
     {"128x28x28 512x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
-    /* Short tiles of 8 sums, which end lightly. */
-    {"24x56x56 144x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    /* Short sums: tiles of 8, which end lightly, or with a load fewer for 12; not of outputs far away, nor of 3x3. */
+    {"64x56x56 32x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"24x56x56 144x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
+    {"32x112x112 168x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"3x224x224 64x3x3 s2 p1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
+    {"3x320x320 192x4x4 s4 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k3x4"},
     {"96x56x56 24x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
     /* Groups of eight, whose permutations are slow; pixels that crowd the L1. */
     {"256x28x28 256x3x3 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
