@@ -114,6 +114,20 @@ static void emit_row_stores(writer *w, const isa_row *isa)
     }
 }
 
+/* AVX2: a loop of its own for what is but copied, most often a part of a vector, as the tiles write whole ones. */
+static void emit_nhwc_copies(writer *w)
+{
+    block_begin(w, "if (!residual && store->activation == CONV2D_NONE)");
+    line(w, "const ptrdiff_t tile_pitch = store->tile_pitch, out_pitch = store->out_pitch;");
+    block_begin(w, "for (size_t column = store->columns; column != 0; column--)");
+    line(w, "store_first(out, _mm256_loadu_ps(tile), mask);");
+    line(w, "tile += tile_pitch;");
+    line(w, "out += out_pitch;");
+    block_end(w);
+    line(w, "continue;");
+    block_end(w);
+}
+
 static void emit_nhwc_store(writer *w, const isa_row *isa)
 {
     char name[SPEC_NAME_SIZE];
@@ -125,6 +139,8 @@ static void emit_nhwc_store(writer *w, const isa_row *isa)
     line(w, "float *out = store->out + channel;");
     line(w, "const size_t channels = store->channels - channel;");
     emit_mask(w, isa, "channels");
+    if (!isa->mask_registers)
+        emit_nhwc_copies(w);
     block_begin(w, "for (size_t column = store->columns; column != 0; column--)");
     line(w, "%s x0 = %s_loadu_ps(tile);", isa->vector, isa->prefix);
     block_begin(w, "if (residual)");

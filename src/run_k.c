@@ -118,7 +118,7 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
     run->tile.store_mask = lanes_mask(direct ? at->channels : floats, run->plan->kernel->lanes);
     run->tile.out_column_pitch = direct ? p->out.column : (ptrdiff_t)floats;
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
-    run->in_tile = direct ? p->activation : CONV2D_NONE;
+    run->in_tile = direct || run->finished ? p->activation : CONV2D_NONE;
     run->tile.residual = direct && p->has_residual ? run->args->residual + out_offset : NULL;
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
@@ -206,15 +206,19 @@ static void run_units(k_run *run, share units)
     }
 }
 
-/* Whether the kernel's tiles write NHWC outputs themselves: not all do more than to clamp (gen/family_k_sums.c).  Sums
- * that rest in the output between two blocks of input channels would overwrite a residual that is the same tensor. */
-static bool writes_directly(const ready_plan *plan)
+/* Whether the kernel's tiles do all that is wanted to sums of NHWC: some can but clamp (gen/family_k_sums.c). */
+static bool tiles_finish(const ready_plan *plan)
 {
     const problem *p = &plan->problem;
     const bool clamps = p->activation != CONV2D_LEAKY_RELU && !p->has_residual;
-    const bool finishes = plan->kernel->stride_w == 0 && plan->kernel->kernel_width != 0;
-    const bool keeps = !p->has_residual || plan->blocking.channel_blocks == 1;
-    return p->out.channel == 1 && keeps && (clamps || finishes);
+    return p->out.channel == 1 && (clamps || (plan->kernel->stride_w == 0 && plan->kernel->kernel_width != 0));
+}
+
+/* Whether they write the outputs themselves.  Sums that rest in the output between two blocks of input channels would
+ * overwrite a residual that is the same tensor. */
+static bool writes_directly(const ready_plan *plan)
+{
+    return tiles_finish(plan) && (!plan->problem.has_residual || plan->blocking.channel_blocks == 1);
 }
 
 /* Whether tiles write past the caches: whole lines, and nothing that is read again in this run. */
@@ -253,7 +257,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.act_b = p->act_b;
     run.store.tile = buffer;
     run.store.out_pitch = nhwc ? p->out.column : p->out.channel;
-    run.store.activation = p->activation;
+    run.finished = tiles_finish(plan) && !p->has_residual;
+    run.store.activation = run.finished ? CONV2D_NONE : p->activation;
     run.store.act_a = p->act_a;
     run.store.act_b = p->act_b;
     run.store_strip = nhwc ? kernel->store_nhwc : kernel->store_nchw;

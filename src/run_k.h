@@ -32,7 +32,8 @@ typedef struct k_run {
     bool pointwise;
     bool direct;               /* whole vectors of channels go straight to the output */
     bool masks;                /* and parts of them */
-    conv2d_activation in_tile; /* what the tiles at hand apply to such sums */
+    bool finished;             /* nothing is left to do to the others, which only have to be stored */
+    conv2d_activation in_tile; /* what the tiles at hand apply to their sums */
 } k_run;
 
 typedef struct k_group {
