@@ -173,8 +173,9 @@ static void emit_rest(writer *w, const isa_row *isa, const activation *a)
 }
 
 /*
- * AVX2, whose code has no room for two kinds of rests: 16 channels of NHWC, two vectors, would wait for each other (Zen
- * 3, ns a vector: silu 7.5 -> 5.0, gelu 14 -> 10, hard swish 2.6 -> 1.3).
+ * AVX2's form of it: 16 channels of NHWC, two vectors, would wait for each other (Zen 3, ns a vector: silu 7.5 -> 5.0,
+ * gelu 14 -> 10, hard swish 2.6 -> 1.3).  What is left of rows goes one by one, for masks would double the code, and
+ * the library has no room for it.
  */
 static void emit_side_by_side_avx2(writer *w, const isa_row *isa, const activation *a, int copies)
 {
