@@ -160,11 +160,30 @@ static size_t long_row(const conv2d_kernel *kernel, const problem *p)
     return little || wide ? 16 : 32;
 }
 
+/*
+ * AVX2, NHWC, stride 2, from memory: the 45 pixels of a tile of four columns are too many places at once for what
+ * fetches lines ahead (Zen 3, two columns: 30 layers 1.4, 3x3 32x320x320 1.9, 768x64x64 1.7 to 2.4, 5x5 32x320x320 1.5
+ * to 1.7; while the L3 has them 1.0 to 1.1; but of 128 to 384 channels 0.75 to 0.95, with stride 1 0.8 to 1.5).
+ */
+static bool waits_for_memory(const conv2d_kernel *kernel, const problem *p)
+{
+    enum { FAR_L2S = 12, LEAST = 24, FEW = 96, MANY = 512 };
+    const size_t channels = p->groups * p->out_channels, width = kernel->kernel_width;
+    const bool counts = (channels >= LEAST && channels <= FEW) || (channels >= MANY && width == 3);
+    const bool strided = kernel->stride_w == 2 && p->stride_h == 2 && (width == 3 || width == 5);
+    const bool in_place = p->in.channel == 1 && p->out.channel == 1 && p->dilation_h == 1 && p->dilation_w == 1;
+    return has_small_l2() && kernel->lanes == 8 && !kernel->grouped && strided && in_place && counts &&
+           exceeds_l2(p, FAR_L2S);
+}
+
 /* 28 columns are 4 times 7, not 8, 8, 8 and 4; but what loops over taps takes long for each tile, however few its
  * columns (9x9: 16 as 8 and 8 take 1.12 times as long as 14 and 2). */
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
 {
+    enum { NARROW = 2 };
     const size_t width = p->out_width;
+    if (waits_for_memory(kernel, p))
+        return d_spread_over(d_has_columns, kernel, p, NARROW, 0, width);
     const size_t most = width > long_row(kernel, p) ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
     const size_t alike = kernel->kernel_width ? 4 : width < kernel->tile_columns ? 2 : 0;
     return d_spread_over(d_has_columns, kernel, p, most, alike, width);

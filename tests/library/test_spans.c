@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The vectors of columns that family D cuts an NCHW row into: they fit the stack of a run, and miss no column. */
+/*
+ * The vectors of columns that family D cuts an NCHW row into: they fit the stack of a run, and miss no column.  And the
+ * tiles of NHWC rows from memory, where a small L2 in the place of the machine's makes small tensors far away.
+ */
+#include "other_cpu.h"
 #include "run_d.h"
 #include "support.h"
 
@@ -122,4 +126,56 @@ Test(spans, stretches_fit_and_cover)
         }
     }
     cr_assert(rolling == 0 || checked > 10000, "%zu problems", checked);
+}
+
+/* Depthwise with stride 2, whose rows end with one or two columns. */
+static conv_case strided_case(size_t i, size_t channels, size_t kernel)
+{
+    conv_case c = {.desc = simple_desc(channels, 14 + i % 3, 13 + i, channels, kernel, kernel)};
+    conv2d_desc *const d = &c.desc;
+    d->groups = channels;
+    d->stride_h = d->stride_w = 2;
+    d->pad_top = d->pad_left = kernel / 2;
+    d->pad_bottom = d->pad_right = i % (kernel / 2 + 1);
+    d->in_layout = d->out_layout = CONV2D_NHWC;
+    vary_case(&c, i);
+    return c;
+}
+
+/* The most columns of a tile; compares the outputs. */
+static size_t widest_tile(conv_case *c)
+{
+    prepared ready;
+    cr_assert_eq(prepare_case(c, &ready), CONV2D_OK, "%s", describe_case(c));
+    const ready_plan *plan = plan_of(&ready.plan);
+    cr_assert(plan->kernel->nhwc, "%s: %s", describe_case(c), plan->kernel->name);
+    const size_t widest = conv2d_spread_columns(plan->kernel, &plan->problem).largest;
+    run_case(c, &ready);
+    compare_case(c, &ready);
+    return widest;
+}
+
+Test(spans, strided_pixels_from_memory_have_narrow_tiles)
+{
+    enum { NARROW = 2, FAR = 512 }; /* a tensor of 12 times so many bytes and more */
+    static const struct {
+        size_t channels, kernel;
+        bool narrow;
+    } rows[] = {{24, 3, true},  {16, 3, false}, {96, 3, true},   {144, 3, false},
+                {520, 3, true}, {64, 5, true},  {520, 5, false}, {40, 7, false}};
+    require_isa(CONV2D_ISA_AVX2);
+    cpu_facts near = real_cpu(), far = near;
+    near.l2_bytes = 512 << 10;
+    far.l2_bytes = FAR;
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
+        for (size_t i = 0; i < 6; i++) {
+            conv_case c = strided_case(i, rows[row].channels, rows[row].kernel);
+            c.options = options_for(CONV2D_ISA_AVX2);
+            other_cpu = &far;
+            const size_t widest = widest_tile(&c);
+            cr_expect_eq(widest <= NARROW, rows[row].narrow, "%s: %zu columns", describe_case(&c), widest);
+            other_cpu = &near;
+            cr_expect_gt(widest_tile(&c), NARROW, "%s", describe_case(&c));
+            other_cpu = NULL;
+        }
 }
