@@ -162,7 +162,7 @@ static bool ends_early(const problem *p, const conv2d_kernel *kernel)
 /*
  * Zen 3, short sums of NHWC: tiles of 3x4 have 7 loads for 12 FMAs, two of 2x4 12 for 16, which takes longer while the
  * core's other thread is busy (259 layers of networks, 1x1 of 16 to 80 channels and patches: 3x4 1.11 times as fast,
- * the fastest calls 1.04), most where each tap is a turn of a loop (1x270x480 56x5x5 1.34, 3x224x224 192x4x4 s4 1.2).
+ * the fastest calls 1.04), most where each tap is a turn of a loop (1x270x480 56x5x5, 3x384x384 352x4x4 s4 1.35).
  * Not in a 3x3 of 3 channels (0.99), nor where a 1x1 waits for its outputs (32x112x112 168x1x1 0.83).
  */
 static bool counts_loads(const problem *p)

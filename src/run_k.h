@@ -32,7 +32,7 @@ typedef struct k_run {
     bool pointwise;
     bool direct;               /* whole vectors of channels go straight to the output */
     bool masks;                /* and parts of them */
-    bool finished;             /* nothing is left to do to the others, which only have to be stored */
+    bool finished;             /* tiles do all there is to do to sums in the buffer, which are but stored then */
     conv2d_activation in_tile; /* what the tiles at hand apply to their sums */
 } k_run;
 
