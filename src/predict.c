@@ -12,9 +12,9 @@ static double valid_along(size_t outputs, size_t stride, size_t dilation, size_t
     double sum = 0;
     for (size_t tap = 0; tap < taps; tap += step) {
         const tap_range r = valid_taps((ptrdiff_t)(tap * dilation) - (ptrdiff_t)pad, stride, outputs, extent);
-        sum += (double)(r.end - r.begin);
+        sum += real(r.end - r.begin);
     }
-    return sum * (double)step;
+    return sum * real(step);
 }
 
 double conv2d_valid_rows(const problem *p)
@@ -37,14 +37,14 @@ double conv2d_miss_cycles(const problem *p, double column_bytes, double line_cyc
 {
     if (p->in.channel == 1) /* a pixel's line serves 16 channels; blocking.c keeps pixels from colliding */
         return 0;
-    const double lines = column_bytes / 64 + 1, wanted = (double)(p->in_channels * p->kernel_height) * lines;
+    const double lines = column_bytes / 64 + 1, wanted = real(p->in_channels * p->kernel_height) * lines;
     const size_t pitch = (size_t)p->in.channel * sizeof(float), ways = conv2d_cpu()->l1_bytes / 4096;
     size_t sets = 64;
     while (sets > 1 && pitch % (64 * 64 / sets * 2) == 0)
         sets /= 2;
-    const double room = (double)(ways * min_size(64, sets * p->kernel_height)) * (sets == 64 ? 1 : lines);
-    const double pages = p->kernel_height > 1 ? 1 : (double)min_size(pitch, 4096) / 4096;
-    return wanted > room ? line_cycles * lines * pages / (double)p->kernel_width : 0;
+    const double room = real(ways * min_size(64, sets * p->kernel_height)) * (sets == 64 ? 1 : lines);
+    const double pages = p->kernel_height > 1 ? 1 : real(min_size(pitch, 4096)) / 4096;
+    return wanted > room ? line_cycles * lines * pages / real(p->kernel_width) : 0;
 }
 
 /* Tiles of a strided 1x1 over planes find few columns in a line, and each line of inputs or weights takes 2.3 cycles
@@ -53,10 +53,10 @@ static double strided_cycles(const problem *p, size_t channels, size_t columns, 
 {
     if (p->kernel_width > 1 || p->stride_w == 1 || p->in.column != 1)
         return 0;
-    const double lines = (double)channels / 16 + (double)(columns * p->stride_w) / 16 + 1;
+    const double lines = real(channels) / 16 + real(columns * p->stride_w) / 16 + 1;
     if (has_small_l2()) /* Zen 3 waits for them in any case, 128x28x28 256x1x1 s2 in place 0.73 times W's speed */
         return 3 * lines;
-    return lines * (double)in_channels * 64 > 0.75 * (double)conv2d_cpu()->l1_bytes ? 2.3 * lines : 0;
+    return lines * real(in_channels) * 64 > 0.75 * real(conv2d_cpu()->l1_bytes) ? 2.3 * lines : 0;
 }
 
 static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns,
@@ -65,14 +65,14 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     /* One broadcast for each FMA (AVX2 1x12) is more than two a cycle: 64x56x56 16x3x3 0.75 times the speed of 2x6. */
     const bool pixels = has_small_l2() && conv2d_is_pointwise(p); /* Zen 3, 256x32x32 6x1x1 0.84 times W's speed */
     const double crowded = kernel->lanes != 8 || vectors > 1 ? 1 : pixels ? 1.4 : 1.1;
-    const double loads = 0.5 * crowded * (double)(kernel->lanes / 8 * vectors + columns);
+    const double loads = 0.5 * crowded * real(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2. */
     const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > conv2d_cpu()->l1_bytes / 2;
-    const double taps = tap_cycles((double)(vectors * columns), loads, kernel);
+    const double taps = tap_cycles(real(vectors * columns), loads, kernel);
     const double strided = strided_cycles(p, vectors * kernel->lanes, columns, in_channels);
-    return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * (double)vectors : 0) +
-           (conv2d_transposes_planes(p, kernel) ? 0 : conv2d_miss_cycles(p, (double)(columns * p->stride_w * 4), 0.8));
+    return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * real(vectors) : 0) +
+           (conv2d_transposes_planes(p, kernel) ? 0 : conv2d_miss_cycles(p, real(columns * p->stride_w * 4), 0.8));
 }
 
 /* A row is cut into even pieces, some of which are a column wider than the others. */
@@ -80,8 +80,8 @@ static double k_row_cycles(const problem *p, const conv2d_kernel *kernel, size_t
 {
     const size_t pieces = conv2d_tiles_per_row(p, kernel), columns = p->out_width / pieces,
                  wider = p->out_width % pieces;
-    return (double)(pieces - wider) * k_tile_cycles(p, kernel, vectors, columns, in_channels) +
-           (wider ? (double)wider * k_tile_cycles(p, kernel, vectors, columns + 1, in_channels) : 0);
+    return real(pieces - wider) * k_tile_cycles(p, kernel, vectors, columns, in_channels) +
+           (wider ? real(wider) * k_tile_cycles(p, kernel, vectors, columns + 1, in_channels) : 0);
 }
 
 /* AVX2, 1x1, NCHW: the first output channels of some columns wait for their input; what a panel's copy costs more.  One
@@ -91,13 +91,13 @@ double conv2d_visit_cycles(const problem *p, const conv2d_kernel *kernel, bool p
     if (p->in_channels * p->out_channels == 1 || kernel->lanes != 8 || !conv2d_is_pointwise(p) || p->in.column != 1)
         return 0;
     const double copied = conv2d_cpu()->two_wide_fmas ? 0.7 : 0.85; /* Zen 5: 64x128x128 32x1x1 1.28 times K's speed */
-    return (panel ? copied : 0.4) * (double)(p->in_channels * p->out_height) * (double)p->out_width;
+    return (panel ? copied : 0.4) * real(p->in_channels * p->out_height) * real(p->out_width);
 }
 
 /* Multiply-adds of one group of one image. */
 static double group_work(const problem *p)
 {
-    return conv2d_valid_rows(p) * conv2d_valid_columns(p) * (double)p->in_channels * (double)p->out_channels;
+    return conv2d_valid_rows(p) * conv2d_valid_columns(p) * real(p->in_channels) * real(p->out_channels);
 }
 
 /* K waits for the lines of a strided input that the L2 does not hold where all channels share a set, most where there
@@ -107,14 +107,14 @@ static double group_work(const problem *p)
  * copy the L2 does not hold in 1.2. */
 static double k_fetch_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    const double bytes = (double)(p->in_channels * conv2d_rows_read(p)) * (double)p->in_width * sizeof(float);
-    const bool far = has_small_l2() && conv2d_is_pointwise(p) && bytes > (double)conv2d_cpu()->l2_bytes;
+    const double bytes = real(p->in_channels * conv2d_rows_read(p)) * real(p->in_width) * sizeof(float);
+    const bool far = has_small_l2() && conv2d_is_pointwise(p) && bytes > real(conv2d_cpu()->l2_bytes);
     if (conv2d_transposes_planes(p, kernel))
         return (far ? 1.2 : 0.65) * bytes / sizeof(float);
     const bool waits = p->stride_w > 1 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double lines = bytes / 64;
-    const bool little = group_work(p) / (2 * (double)kernel->lanes) < 20 * lines;
-    return waits && bytes >= 0.75 * (double)conv2d_cpu()->l2_bytes ? (little ? 50 : 12) * lines : 0;
+    const bool little = group_work(p) / (2 * real(kernel->lanes)) < 20 * lines;
+    return waits && bytes >= 0.75 * real(conv2d_cpu()->l2_bytes) ? (little ? 50 : 12) * lines : 0;
 }
 
 /* The lines of as many output planes as a tile has channels share a set of the L1 (Zen 5, 16x128x128 32x3x3 0.84 times
@@ -190,13 +190,13 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
                  rest = vectors % most;
     const size_t pieces = conv2d_tiles_per_row(p, kernel), columns = divide_up(p->out_width, pieces);
-    const double full = (double)(vectors / most), tiles = full + (rest ? 1 : 0);
+    const double full = real(vectors / most), tiles = full + (rest ? 1 : 0);
     /* Blocks of a 1x1; those of 3x4 in larger kernels pay for what they cost. */
     const size_t blocks = conv2d_is_pointwise(p) ? conv2d_choose_blocking(p, kernel).channel_blocks : 1;
     const size_t block = divide_up(p->in_channels, blocks);
     const double per_tap =
         full * k_row_cycles(p, kernel, most, block) + (rest ? k_row_cycles(p, kernel, rest, block) : 0);
-    const double taps = conv2d_valid_rows(p) * conv2d_valid_columns(p) / (double)p->out_width * (double)p->in_channels;
+    const double taps = conv2d_valid_rows(p) * conv2d_valid_columns(p) / real(p->out_width) * real(p->in_channels);
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const bool light = conv2d_ends_lightly(p, kernel), three = spares_loads(p, kernel);
     const bool early = ends_early(p, kernel);
@@ -208,8 +208,8 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool half = full < 2 && rest; /* Zen 3, 8x12x96 24x1x1 of NHWC 0.85 times the speed of 3x4 */
     const double start = kernel->stride_w && p->out.channel == 1 ? 30 : (light && !half) || three ? 0 : early ? 6 : 10;
     /* Sums that pass through memory are stored and loaded at two vectors a cycle or less. */
-    const double ends = start * tiles + store * (double)vectors * (double)kernel->lanes / 16 * (double)columns +
-                        (double)(blocks - 1) * (8 * tiles + 1.5 * (double)(vectors * columns));
+    const double ends = start * tiles + store * real(vectors) * real(kernel->lanes) / 16 * real(columns) +
+                        real(blocks - 1) * (8 * tiles + 1.5 * real(vectors * columns));
     /* Narrow pieces of many output planes at a time (out_width >= 100) cost the store some misses. */
     const double wide = p->out_width >= 100 && p->out.channel != 1 ? 1.04 : 1.0;
     /* Bursts of 28 lines in two halves of 32 channels, where tiles do not fetch them before or hardly compute (AVX2 is
@@ -223,8 +223,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const double far = conv2d_planes_thrash(p, kernel) && in_place ? 1.4 : 1;
     const double visit = in_place ? k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false) : 0;
     return per_tap * taps * wide * k_busy_factor(p, kernel) * k_scatter_factor(p) * far +
-           ends * (double)p->out_height * (double)p->out_width / (double)columns + burst + k_fetch_cycles(p, kernel) +
-           visit;
+           ends * real(p->out_height) * real(p->out_width) / real(columns) + burst + k_fetch_cycles(p, kernel) + visit;
 }
 
 static double peak_per_cycle(void)
@@ -235,7 +234,7 @@ static double peak_per_cycle(void)
 double conv2d_predict_cycles(const ready_plan *plan)
 {
     const problem *p = &plan->problem;
-    return p->empty ? 0 : group_work(p) * (double)(p->batch * p->groups) / (plan->efficiency * peak_per_cycle());
+    return p->empty ? 0 : group_work(p) * real(p->batch * p->groups) / (plan->efficiency * peak_per_cycle());
 }
 
 static double family_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -263,7 +262,7 @@ static double subsampled_cycles(const problem *p, const conv2d_kernel *kernel)
     /* W's tiles of 4 channels read a copy in the L3 most often (Zen 3, 1536x28x28 1536x1x1 s2 0.81 times K's speed). */
     const bool far = kernel->family == CONV2D_FAMILY_W && has_small_l2() && b.workspace > conv2d_cpu()->l2_bytes / 4;
     return (far ? 1.25 : 1) * family_cycles(&dense, kernel) +
-           (double)(p->in_channels * p->out_height) * (8 + each * (double)p->out_width);
+           real(p->in_channels * p->out_height) * (8 + each * real(p->out_width));
 }
 
 double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)

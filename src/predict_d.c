@@ -18,20 +18,18 @@ static double transpose_one(const conv2d_kernel *kernel)
 static double transposed_channels(const problem *p, const conv2d_kernel *kernel, size_t channels)
 {
     if (kernel->lanes == 16)
-        return (double)channels;
-    return (double)(divide_up(p->groups * channels, kernel->lanes) * kernel->lanes) / (double)p->groups;
+        return real(channels);
+    return real(divide_up(p->groups * channels, kernel->lanes) * kernel->lanes) / real(p->groups);
 }
 
 static double transpose_in_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    return transpose_one(kernel) * transposed_channels(p, kernel, p->in_channels) *
-           (double)(p->in_height * p->in_width);
+    return transpose_one(kernel) * transposed_channels(p, kernel, p->in_channels) * real(p->in_height * p->in_width);
 }
 
 static double transpose_out_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    return transpose_one(kernel) * transposed_channels(p, kernel, p->out_channels) *
-           (double)(p->out_height * p->out_width);
+    return transpose_one(kernel) * transposed_channels(p, kernel, p->out_channels) * real(p->out_height * p->out_width);
 }
 
 /* Of a group whose tensors are NCHW, with lanes along channels.  Lines evict each other where channels share a set. */
@@ -58,17 +56,17 @@ static double uneven(const d_spread *spread, size_t outputs, size_t largest, dou
 {
     double cost = 0;
     for (size_t i = 0; i < spread->pieces; i += i < spread->full ? spread->full : 1) {
-        const double times = i < spread->full ? (double)spread->full : 1;
-        cost += times * ((double)d_piece_at(spread, i).count + extra);
+        const double times = i < spread->full ? real(spread->full) : 1;
+        cost += times * (real(d_piece_at(spread, i).count) + extra);
     }
-    return cost / (double)outputs * (double)largest / ((double)largest + extra);
+    return cost / real(outputs) * real(largest) / (real(largest) + extra);
 }
 
 /* Lanes along channels: this is one group's share of a vector of groups. */
 static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t channels = p->groups * p->out_channels;
-    const double part = (double)divide_up(channels, kernel->lanes) / (double)p->groups * (double)p->in_channels;
+    const double part = real(divide_up(channels, kernel->lanes)) / real(p->groups) * real(p->in_channels);
     const bool wide = kernel->lanes == 16;
     /* Zen 3 permutes slowly: of groups 3x3 45 to 48 % of peak, with stride 2 26 to 30. */
     const bool permutes = kernel->grouped && !wide && has_small_l2();
@@ -92,13 +90,13 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
 static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const bool wide = kernel->lanes == 16, gathers = p->stride_w != 1;
-    const double vectors = (double)divide_up(p->out_width, kernel->lanes);
-    const double taps = conv2d_valid_rows(p) * (double)p->kernel_width * (double)p->out_channels;
+    const double vectors = real(divide_up(p->out_width, kernel->lanes));
+    const double taps = conv2d_valid_rows(p) * real(p->kernel_width) * real(p->out_channels);
     const double each = (wide ? 1.1 : 1.6) * (gathers               ? (wide ? 1.4 : 1.6) * 2.0 * kernel->lanes
                                               : is_two_wide(kernel) ? 4.6
                                               : wide                ? 3.2
                                                                     : 5);
-    const double least = (wide ? 12 : 15) * vectors * (double)(p->out_height * p->out_channels);
+    const double least = (wide ? 12 : 15) * vectors * real(p->out_height * p->out_channels);
     const double all = taps * vectors * fma_cycles(kernel) * each;
     /* Zen 5, 16x28x28 3x3 d2: half the speed of bands of pixels, 32x112x112 0.75. */
     const double dilated = p->dilation_w > 1 && is_two_wide(kernel) ? 1.4 : 1;
@@ -108,7 +106,7 @@ static double looped_cycles(const problem *p, const conv2d_kernel *kernel)
 /* Vectors of columns of a row, in terms of those inside. */
 static double row_vectors(const problem *p, const conv2d_kernel *kernel)
 {
-    const double vectors = (double)divide_up(p->out_width, kernel->lanes);
+    const double vectors = real(divide_up(p->out_width, kernel->lanes));
     if (d_folds(kernel, p))
         return is_two_wide(kernel) ? 0.7 : 0.6;
     if (p->stride_w == 1 && p->out_width <= kernel->lanes / 2 && has_half(kernel))
@@ -170,18 +168,18 @@ static double rolled_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     conv2d_stretch stretches[CONV2D_STRETCHES];
     conv2d_find_stretches(kernel, p, stretches);
-    const double taps = (double)p->kernel_width, inside = fma_cycles(kernel) < 1 ? 2.1 + 0.52 * taps : 1.35 * taps;
-    const double at_border = (double)(stretches[0].at_border + stretches[1].at_border);
-    const double whole = (double)(stretches[0].whole + stretches[0].at_end);
+    const double taps = real(p->kernel_width), inside = fma_cycles(kernel) < 1 ? 2.1 + 0.52 * taps : 1.35 * taps;
+    const double at_border = real(stretches[0].at_border + stretches[1].at_border);
+    const double whole = real(stretches[0].whole + stretches[0].at_end);
     const double row = 6 + at_border * ((kernel->lanes == 16 ? 2.5 : 6) + 1.3 * taps) + whole * inside;
-    return (double)p->out_channels * (10 + (double)p->out_height * row);
+    return real(p->out_channels) * (10 + real(p->out_height) * row);
 }
 
 /* A load for each tap, nearly all of them across lines (Zen 5, 57 of these). */
 static double loaded_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    const double vectors = (double)divide_up(p->out_width, kernel->lanes), taps = (double)p->kernel_width;
-    return (double)p->out_channels * (8 + (double)p->out_height * vectors * (3 + 1.2 * taps));
+    const double vectors = real(divide_up(p->out_width, kernel->lanes)), taps = real(p->kernel_width);
+    return real(p->out_channels) * (8 + real(p->out_height) * vectors * (3 + 1.2 * taps));
 }
 
 static bool loads_each_tap(const conv2d_kernel *kernel)
@@ -199,12 +197,12 @@ static double down_cycles(const problem *p, const conv2d_kernel *kernel)
     const size_t at_border = padded || vectors == 1 ? min_size(vectors, ends) : 0;
     const size_t inside = vectors - at_border, pairs = inside / 2;
     const double border = p->stride_w == 1 ? 7 : 12, pair = p->stride_w == 1 ? 11 : 20;
-    const double row = border * (double)at_border + pair * (double)pairs + 0.6 * pair * (double)(inside % 2);
+    const double row = border * real(at_border) + pair * real(pairs) + 0.6 * pair * real(inside % 2);
     const bool apart = p->stride_h != kernel->stride_h;
-    const double spans = (double)(at_border + (inside ? 1 : 0));
+    const double spans = real(at_border + (inside ? 1 : 0));
     const double tiles =
-        apart ? 2 * (double)p->out_height : (double)(d_row_step(kernel, p) * divide_up(p->out_height, d_rows_down(p)));
-    return (double)p->out_channels * (6 + (double)p->out_height * row + 8 * spans * tiles);
+        apart ? 2 * real(p->out_height) : real(d_row_step(kernel, p) * divide_up(p->out_height, d_rows_down(p)));
+    return real(p->out_channels) * (6 + real(p->out_height) * row + 8 * spans * tiles);
 }
 
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -213,19 +211,19 @@ static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
     const double slow = is_two_wide(kernel) ? loading_factor(p) : wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.4;
     const double strided = p->stride_w == 1 ? 1 : wide ? 1.4 : 1.6;
     const double slower = kernel->grouped ? planes_factor(p, kernel) : line_factor(kernel);
-    const double channels = (double)(p->in_channels * p->out_channels) * slower;
-    const double taps = conv2d_valid_rows(p) * (double)p->kernel_width * channels;
+    const double channels = real(p->in_channels * p->out_channels) * slower;
+    const double taps = conv2d_valid_rows(p) * real(p->kernel_width) * channels;
     const d_spread rows = conv2d_spread_rows(kernel, p);
     return taps * row_vectors(p, kernel) * fma_cycles(kernel) * slow * strided *
            uneven(&rows, divide_up(p->out_height, d_row_step(kernel, p)), kernel->tile_channels,
-                  0.6 * (double)(p->kernel_height - 1));
+                  0.6 * real(p->kernel_height - 1));
 }
 
 double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->nhwc) {
         const bool phased = conv2d_has_phases(p, kernel);
-        const double first = 500.0 / (double)(p->batch * p->groups); /* before the first tile */
+        const double first = 500.0 / real(p->batch * p->groups); /* before the first tile */
         problem phase = *p;
         if (phased) /* the first is the largest */
             conv2d_make_phase(p, 0, 0, &phase);
@@ -235,15 +233,15 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
         /* Before the first tile of each, for each chunk of channels of a band. */
         const blocking b = conv2d_choose_blocking(p, kernel);
         const size_t chunk = b.band_rows ? min_size(p->groups, b.chunk_channels) : p->groups;
-        const double each = 300.0 / (double)(p->batch * chunk);
-        return first + (double)(p->dilation_h * p->dilation_w) * (cycles + each);
+        const double each = 300.0 / real(p->batch * chunk);
+        return first + real(p->dilation_h * p->dilation_w) * (cycles + each);
     }
     /* Many channels in turn are many streams, that AVX-512 waits for (1x512x512 16x3x3 1.6 times as long as W), and
      * AVX2's sums that roll down (Zen 3, the same 1.6, 1x572x572 64x3x3 1.4). */
     const double line = kernel->lanes == 16 ? 9 : kernel->rolls_down ? 18 : 0;
     const double memory = p->out_channels > 1 ? memory_cycles(p, line) : 0;
     /* Before the first tile (1x5x5 1x3x3 0.62 times K's speed). */
-    const double before = 250.0 / (double)(p->batch * p->groups);
+    const double before = 250.0 / real(p->batch * p->groups);
     const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;
     const double cycles = kernel->rolls            ? rolled_cycles(p, kernel)
                           : kernel->rolls_down     ? down_cycles(p, kernel)

@@ -13,9 +13,9 @@ static bool goes_fast(const problem *p, const conv2d_kernel *kernel)
 static double w_page_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const double few = 900, plane = (double)p->in.channel * sizeof(float), most = 8192;
-    if (kernel->lanes != 16 || !conv2d_cpu()->two_wide_fmas || (double)p->in_channels < few)
+    if (kernel->lanes != 16 || !conv2d_cpu()->two_wide_fmas || real(p->in_channels) < few)
         return 0;
-    return ((double)p->in_channels - few) / 250 * (plane < most ? plane / most : 1);
+    return (real(p->in_channels) - few) / 250 * (plane < most ? plane / most : 1);
 }
 
 /*
@@ -44,22 +44,21 @@ static double pair_cycles(const problem *p, const conv2d_kernel *kernel)
 static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t channels, size_t columns, bool panel)
 {
     const double vector_load = kernel->lanes == 16 ? 1.5 : 1.0, crossing = kernel->lanes == 16 ? 0.1 : 0;
-    const double loads = vector_load * (double)columns + 0.5 * (double)channels;
+    const double loads = vector_load * real(columns) + 0.5 * real(channels);
     /* All channels in one set of the L1, and 8 lanes come back for the rest of their lines (64x64 planes).  Zen 5 with
      * 16 hardly waits (256x28x28 256x1x1 1.05, 256x20x20 256x1x1 1.04 times K's speed). */
     const bool one_set = kernel->lanes == 8 && (size_t)p->in.channel * sizeof(float) % 4096 == 0;
     const double line = one_set ? 0.6 : goes_fast(p, kernel) ? 0.15 : 0.4;
-    const double bytes = (double)(columns * kernel->lanes * sizeof(float));
+    const double bytes = real(columns * kernel->lanes * sizeof(float));
     const bool pointwise = conv2d_is_pointwise(p);
     const double pages = pointwise && p->in.column == 1 && !panel ? w_page_cycles(p, kernel) : 0;
     const double misses = pages + (p->stride_w == 1 && !panel ? conv2d_miss_cycles(p, bytes, line) : 0);
     /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time, between lines of
      * the input. */
-    const double competing = (double)(p->in_channels * p->kernel_height) * (p->kernel_width == 1 ? bytes + 32 : 0);
-    const bool weights_miss =
-        kernel->lanes == 8 && !panel &&
-        (double)(packed_block_size(p) * sizeof(float)) + competing > (double)conv2d_cpu()->l1_bytes;
-    return tap_cycles((double)(channels * columns), loads, kernel) + crossing * (double)columns + misses +
+    const double competing = real(p->in_channels * p->kernel_height) * (p->kernel_width == 1 ? bytes + 32 : 0);
+    const bool weights_miss = kernel->lanes == 8 && !panel &&
+                              real(packed_block_size(p) * sizeof(float)) + competing > real(conv2d_cpu()->l1_bytes);
+    return tap_cycles(real(channels * columns), loads, kernel) + crossing * real(columns) + misses +
            (weights_miss ? 0.8 : 0) + (columns == 2 ? pair_cycles(p, kernel) : 0);
 }
 
@@ -67,13 +66,13 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
 static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t vectors = divide_up(p->out_width, kernel->lanes);
-    const double taps = conv2d_valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    const double taps = conv2d_valid_rows(p) * real(p->in_channels * p->kernel_width);
     double cycles = 0;
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t channels = widest_edge(kernel, p->out_channels - oc, vectors);
-        const double loads = 2 * (double)vectors + 0.5 * (double)channels;
-        cycles += taps * tap_cycles((double)(channels * vectors), loads, kernel) +
-                  (double)p->out_height * (40 + 2.5 * (double)(channels * vectors));
+        const double loads = 2 * real(vectors) + 0.5 * real(channels);
+        cycles += taps * tap_cycles(real(channels * vectors), loads, kernel) +
+                  real(p->out_height) * (40 + 2.5 * real(channels * vectors));
         oc += channels;
     }
     return cycles;
@@ -89,7 +88,7 @@ static double w_copy_cycles(const problem *p)
     const bool waits =
         differs_from_zen4() && p->in_channels >= CONV2D_OC_BLOCK && floats > conv2d_cpu()->l2_bytes / sizeof(float);
     const double each = (p->stride_w == 2 ? 0.2 : 1) + (waits ? 0.8 : 0);
-    return (double)(p->in_channels * p->in_height) * (15 + each * (double)p->in_width);
+    return real(p->in_channels * p->in_height) * (15 + each * real(p->in_width));
 }
 
 /* Of a row's tiles: cycles a tap, and at their starts and ends. */
@@ -114,9 +113,9 @@ static void add_tiles(w_cost *cost, const problem *p, const conv2d_kernel *kerne
         size_t alike = left && next_columns(kernel, channels, left) == width ? vectors / width : 1;
         if (alike > 1 && next_columns(kernel, channels, vectors - (alike - 1) * width) != width)
             alike--; /* the last four are two and two */
-        const double tiles = times * (double)alike;
+        const double tiles = times * real(alike);
         cost->taps += tiles * slow * w_tile_cycles(p, kernel, channels, width, cost->panel);
-        cost->ends += tiles * (start + store * (double)(channels * width));
+        cost->ends += tiles * (start + store * real(channels * width));
         vectors -= alike * width;
     }
 }
@@ -145,12 +144,11 @@ static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel,
     const size_t inner = vectors - edges, last = inner % b->block_vectors;
     const size_t groups = inner / b->block_vectors * (b->block_vectors / b->group_vectors) + last / b->group_vectors;
     const size_t rest = b->block_vectors % b->group_vectors;
-    add_tiles(cost, p, kernel, channels, b->group_vectors, times * (double)groups, 1);
-    add_tiles(cost, p, kernel, channels, rest, times * (double)(inner / b->block_vectors), 1);
+    add_tiles(cost, p, kernel, channels, b->group_vectors, times * real(groups), 1);
+    add_tiles(cost, p, kernel, channels, rest, times * real(inner / b->block_vectors), 1);
     add_tiles(cost, p, kernel, channels, last % b->group_vectors, times, 1);
     const size_t at_edge = widest_edge(kernel, in_block, 1);
-    add_tiles(cost, p, kernel, at_edge, 1, times * (double)(edges * channels) / (double)at_edge,
-              w_edge_cost(p, kernel, b));
+    add_tiles(cost, p, kernel, at_edge, 1, times * real(edges * channels) / real(at_edge), w_edge_cost(p, kernel, b));
 }
 
 /* Planes of pixels as they come from the L2, some rows of which two row tiles copy, and pixels of planes. */
@@ -160,19 +158,19 @@ static double w_pixel_cycles(const problem *p, const conv2d_kernel *kernel, cons
     /* Zen 5, times K's speed: 12x270x480 12x3x3 0.85 to 0.99, 32x64x64 10x3x3 0.87, but 16x68x480 8x3x3 1.49. */
     const bool slow = conv2d_cpu()->two_wide_fmas && !conv2d_is_pointwise(p);
     const bool little = has_small_l2() && !conv2d_is_pointwise(p); /* Zen 3, 64x128x128 3x3x3 1.6 times K's speed */
-    const double each = wide ? (slow ? 0.7 : 0.3) : little ? 0.35 : 0.45, channels = (double)p->out_channels;
-    const double rows = b->scratch_row ? (double)(b->row_tiles * b->scratch_rows) : (double)p->in_height;
-    const double in = conv2d_transposes_pixels(p) ? each * rows * (double)(p->in_channels * p->in_width) : 0;
+    const double each = wide ? (slow ? 0.7 : 0.3) : little ? 0.35 : 0.45, channels = real(p->out_channels);
+    const double rows = b->scratch_row ? real(b->row_tiles * b->scratch_rows) : real(p->in_height);
+    const double in = conv2d_transposes_pixels(p) ? each * rows * real(p->in_channels * p->in_width) : 0;
     /* Zen 5, 16x64x64 2x1x1 0.42 times K's time, 24x56x56 4x1x1 1.04. */
     const double pixel = wide ? 1 + 0.9 * channels : 4 + 1.5 * channels;
-    return in + (conv2d_writes_pixels(p) ? (double)(p->out_height * p->out_width) * pixel : 0);
+    return in + (conv2d_writes_pixels(p) ? real(p->out_height * p->out_width) * pixel : 0);
 }
 
 /* A plane times a number: a call for each, and another for the last vector (Zen 5, cycles: AVX-512 16x16 102, 17x17
  * 193, 28x28 165; AVX2 16x16 114, 17x17 201, 28x28 183). */
 static double w_scale_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    const double vectors = (double)(p->out_height * divide_up(p->out_width, kernel->lanes));
+    const double vectors = real(p->out_height * divide_up(p->out_width, kernel->lanes));
     return 72 + (kernel->lanes == 16 ? 2 : 1.1) * vectors + (p->out_width % kernel->lanes ? 75 : 0);
 }
 
@@ -185,12 +183,12 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     const double few = has_small_l2() ? 0.4 : 0.8;
     const double small = p->groups == 1 || p->out_channels >= 16 ? 1
                          : p->out_channels == 1                  ? 1.6
-                                                                 : 1 + few / (double)p->out_channels;
+                                                                 : 1 + few / real(p->out_channels);
     const blocking b = conv2d_choose_blocking(p, kernel);
     const double copies = w_copy_cycles(p) + w_pixel_cycles(p, kernel, &b);
     if (b.whole_rows)
         return small * w_row_cycles(p, kernel) + copies;
-    const double taps = conv2d_valid_rows(p) * (double)(p->in_channels * p->kernel_width);
+    const double taps = conv2d_valid_rows(p) * real(p->in_channels * p->kernel_width);
     w_cost cost = {.panel = b.panel_columns != 0};
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t in_block = min_size(p->out_channels - oc, CONV2D_OC_BLOCK);
@@ -198,7 +196,7 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
         const size_t repeat = in_block == CONV2D_OC_BLOCK ? p->out_channels / CONV2D_OC_BLOCK : 1;
         for (size_t done = 0; done < in_block;) {
             const size_t channels = widest_channels(kernel, in_block - done, kernel->tile_channels);
-            add_row(&cost, p, kernel, &b, in_block, channels, (double)repeat);
+            add_row(&cost, p, kernel, &b, in_block, channels, real(repeat));
             done += channels;
         }
         oc += repeat * in_block;
@@ -221,7 +219,7 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     const size_t few_columns = p->in_channels >= 512 ? 1024 : 256;
     const bool short_panel = has_small_l2() && kernel->lanes == 8 && cost.panel && p->in.column == 1 &&
                              p->out_channels >= 96 && p->out_width <= few_columns;
-    const double crowd = crowds ? 1.4 : tall ? 1.15 : short_panel ? 1.05 + 12 / (double)p->out_width : 1;
-    return small * waits * crowd * (cost.taps * taps + (cost.ends + masks) * (double)p->out_height) + group + copies +
+    const double crowd = crowds ? 1.4 : tall ? 1.15 : short_panel ? 1.05 + 12 / real(p->out_width) : 1;
+    return small * waits * crowd * (cost.taps * taps + (cost.ends + masks) * real(p->out_height)) + group + copies +
            conv2d_visit_cycles(p, kernel, cost.panel);
 }
