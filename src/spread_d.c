@@ -182,9 +182,8 @@ d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
 {
     enum { NARROW = 2 };
     const size_t width = p->out_width;
-    if (waits_for_memory(kernel, p))
-        return d_spread_over(d_has_columns, kernel, p, NARROW, 0, width);
-    const size_t most = width > long_row(kernel, p) ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
-    const size_t alike = kernel->kernel_width ? 4 : width < kernel->tile_columns ? 2 : 0;
+    const bool narrow = waits_for_memory(kernel, p), is_long = width > long_row(kernel, p);
+    const size_t most = narrow ? NARROW : is_long ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;
+    const size_t alike = narrow ? 0 : kernel->kernel_width ? 4 : width < kernel->tile_columns ? 2 : 0;
     return d_spread_over(d_has_columns, kernel, p, most, alike, width);
 }
