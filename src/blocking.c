@@ -197,6 +197,29 @@ static bool many_planes_stay_whole(const problem *p, const conv2d_kernel *kernel
 }
 
 /*
+ * AVX2, NHWC: groups of less than a line have their turns in a chunk of rows whose pixels stay in the L2, or each line
+ * would come from the L3 for every group that has a part of it (Zen 3, 3x3 of 8 channels: 192x64x64 1.2, 288x48x48
+ * 1.22, 416x64x64 s2 1.3, 192x144x144 s2 1.5 times as fast; of 16 channels and more 1.0, and 4096x14x14 g32 0.4).
+ */
+static size_t groups_inside(const problem *p, const conv2d_kernel *kernel)
+{
+    const bool share_lines = p->groups > 1 && p->in.channel == 1 && p->in_channels < LINE_FLOATS;
+    return has_small_l2() && kernel->lanes == 8 && share_lines && p->out_height > 1 ? p->groups : 1;
+}
+
+/* And the pieces of the rows; so few tiles would not pay for a turn (2112x16x16 3x3 s2 g264 0.87). */
+static size_t shared_chunks(const problem *p, size_t tiles_per_row)
+{
+    enum { FEWEST_TILES = 4 };
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), row = p->groups * p->in_channels * p->in_width;
+    if (p->in_height <= l2 / row)
+        return 1;
+    const size_t rows = l2 * 3 / 4 / row, one = rows_for_one(p), least = divide_up(FEWEST_TILES, tiles_per_row);
+    const size_t outputs = max_size(rows > one ? (rows - one) / p->stride_h + 1 : 1, least);
+    return divide_up(p->out_height, min_size(outputs, p->out_height));
+}
+
+/*
  * Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
  * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
  * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
@@ -229,6 +252,14 @@ static size_t tile_chunks(const problem *p, const conv2d_kernel *kernel, size_t 
     return divide_up(tiles, min_size(max_size(chunk, 1), tiles));
 }
 
+/* Copies of half a line, of a group's pixels, are short ways for many taps (Zen 3, 256x32x32 3x3 g32 1.4, s2 1.6, with
+ * all groups in turn 256x72x72 1.8, 256x56x56 s2 1.45 times as fast). */
+static bool halves_of_lines(const problem *p, const conv2d_kernel *kernel)
+{
+    return has_small_l2() && kernel->lanes == 8 && p->groups > 1 && p->in_channels == LINE_FLOATS / 2 &&
+           p->kernel_width > 1;
+}
+
 /*
  * The pixels that a tile reads at a time, one cache line of each, over all kernel rows.  Pixels a multiple of a high
  * power of two apart share a few of the L1's sets, and evict each other before the next channel of their lines is read
@@ -243,7 +274,7 @@ static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
     const size_t row = (size_t)p->in.row * p->dilation_h * sizeof(float), lines = conv2d_cpu()->l1_bytes / page;
     const size_t columns = min_size(kernel->tile_columns, p->out_width) + (p->kernel_width - 1) / p->stride_w;
     size_t sets = SETS;
-    if (p->in_channels * sizeof(float) <= LINE / 2)
+    if (p->in_channels * sizeof(float) <= LINE / 2 && !halves_of_lines(p, kernel))
         return false;
     while (sets > 1 && pitch % (page / sets * 2) == 0)
         sets /= 2;
@@ -259,7 +290,7 @@ static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
            (conv2d_transposes_planes(p, kernel) || (p->in.channel == 1 && pixels_collide(p, kernel)));
 }
 
-/* Pixels an odd number of cache lines apart use all sets. */
+/* Pixels an odd number of cache lines apart use all sets; so do halves of lines. */
 void conv2d_set_pixel_scratch(blocking *b, const problem *p)
 {
     const size_t lines = divide_up(p->in_channels, 16), tiles = p->out_height * b->tiles_per_row;
@@ -269,7 +300,8 @@ void conv2d_set_pixel_scratch(blocking *b, const problem *p)
     b->scratch_rows = min_size((rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
     b->scratch_columns =
         min_size((all_columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w + 1, p->in_width);
-    b->scratch_column = (ptrdiff_t)((lines + (lines % 2 == 0)) * 16);
+    const bool half = p->in.channel == 1 && p->in_channels == LINE_FLOATS / 2;
+    b->scratch_column = half ? LINE_FLOATS / 2 : (ptrdiff_t)((lines + (lines % 2 == 0)) * LINE_FLOATS);
     b->scratch_row = b->scratch_column * (ptrdiff_t)b->scratch_columns;
     if (b->scratch_row % 1024 == 0)
         b->scratch_row += 16;
@@ -278,7 +310,8 @@ void conv2d_set_pixel_scratch(blocking *b, const problem *p)
 
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
 {
-    blocking b = {.row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_blocks = 1};
+    blocking b = {
+        .row_tiles = 1, .chunks = 1, .block_vectors = 1, .group_vectors = 1, .channel_blocks = 1, .groups_inside = 1};
     if (p->empty)
         return b;
     if (kernel->family == CONV2D_FAMILY_D) {
@@ -294,7 +327,9 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         conv2d_set_w_blocking(&b, p, kernel);
     } else if (kernel->family == CONV2D_FAMILY_K) {
         b.tiles_per_row = conv2d_tiles_per_row(p, kernel);
-        b.tile_chunks = tile_chunks(p, kernel, b.tiles_per_row);
+        b.groups_inside = groups_inside(p, kernel);
+        b.tile_chunks =
+            b.groups_inside > 1 ? shared_chunks(p, b.tiles_per_row) : tile_chunks(p, kernel, b.tiles_per_row);
         if (copies_pixels(p, kernel))
             conv2d_set_pixel_scratch(&b, p);
     }

@@ -9,12 +9,14 @@
 void conv2d_copy_pixels(size_t channels, size_t count, const float *from, ptrdiff_t from_pitch, float *to,
                         ptrdiff_t to_pitch)
 {
-    enum { FEW = 4 * LINE_FLOATS };
+    enum { FEW = 4 * LINE_FLOATS, HALF = LINE_FLOATS / 2 };
     const bool lines = channels <= FEW && channels % LINE_FLOATS == 0;
     for (; count; count--, from += from_pitch, to += to_pitch)
         if (lines)
             for (size_t i = 0; i < channels; i += LINE_FLOATS)
                 memcpy(to + i, from + i, LINE_FLOATS * sizeof *to);
+        else if (channels == HALF)
+            memcpy(to, from, HALF * sizeof *to);
         else
             memcpy(to, from, channels * sizeof *to);
 }

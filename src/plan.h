@@ -48,6 +48,7 @@ typedef struct blocking {
     /* K */
     size_t tiles_per_row; /* column tiles of nearly equal width */
     size_t tile_chunks;   /* pieces of all column tiles (over rows), whose input stays in L2 */
+    size_t groups_inside; /* so many groups visit a chunk before the next one: all, or 1 */
     /* Workspace of a chunk's input, [row][column][channel]; scratch_column 0: tiles read the input itself. */
     ptrdiff_t scratch_column;
     size_t scratch_columns;

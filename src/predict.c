@@ -138,16 +138,18 @@ static double k_visit_factor(const problem *p, const conv2d_kernel *kernel)
 }
 
 /* How many times as long tiles take that use but part of the lines of NHWC pixels, as those of small groups do. */
-static double k_scatter_factor(const problem *p)
+static double k_scatter_factor(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t apart = (size_t)p->in.column * sizeof(float);
     const bool pages = apart % 4096 == 0;                                   /* Zen 5, AVX2, 1024x8x8 3x3 g128 0.48 */
     const bool crowded = has_small_l2() && apart * p->stride_w % 2048 == 0; /* Zen 3, 512x14x14 3x3 g64 0.47 */
     if (p->in.channel != 1 || p->groups == 1 || p->in_channels >= 16)
         return 1;
+    /* Or their pixels are copied, or all groups find them in the L2 (blocking.c). */
+    const bool copied = has_small_l2() && kernel->lanes == 8 && p->in_channels >= 8;
     if (p->stride_w != 1)
-        return crowded ? 4.3 : 2;
-    return pages || crowded ? 2.7 : 1.35;
+        return crowded && !copied ? 4.3 : 2;
+    return (pages || crowded) && !copied ? 2.7 : 1.35;
 }
 
 /* AVX2's 1x1 of NHWC on Zen 4: what ends a tile of 12 sums of 32 bytes takes an eighth of what one of 28 of 64 bytes
@@ -222,7 +224,7 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool in_place = !conv2d_transposes_planes(p, kernel);
     const double far = conv2d_planes_thrash(p, kernel) && in_place ? 1.4 : 1;
     const double visit = in_place ? k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false) : 0;
-    return per_tap * taps * wide * k_busy_factor(p, kernel) * k_scatter_factor(p) * far +
+    return per_tap * taps * wide * k_busy_factor(p, kernel) * k_scatter_factor(p, kernel) * far +
            ends * real(p->out_height) * real(p->out_width) / real(columns) + burst + k_fetch_cycles(p, kernel) + visit;
 }
 

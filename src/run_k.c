@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The loops of family K: image, group, chunk of column tiles whose input stays in L2, output channels, strip of
- * column tiles, block of input channels, column tile.  Tiles read the input in place, but for what run_k_pixels.c
- * copies: taps outside it are skipped, so nothing needs to be padded.  A strip's sums stay in a buffer in L1 until its
- * neighbouring output columns (over rows, where rows follow each other) are stored in whole vectors; whole vectors of
- * NHWC channels, and parts of them where tiles have masks, to which nothing more is to be done than clamp them go to
- * the output at once.
+ * The loops of family K: image, group, chunk of column tiles whose input stays in L2 (or this and all groups in it),
+ * output channels, strip of column tiles, block of input channels, column tile.  Tiles read the input in place, but for
+ * what run_k_pixels.c copies: taps outside it are skipped, so nothing needs to be padded.  A strip's sums stay in a
+ * buffer in L1 until its neighbouring output columns (over rows, where rows follow each other) are stored in whole
+ * vectors; whole vectors of NHWC channels, and parts of them where tiles have masks, to which nothing more is to be
+ * done than clamp them go to the output at once.
  */
 #include <stdint.h>
 
@@ -188,14 +188,16 @@ static void run_units(k_run *run, share units)
 {
     const problem *p = run->p;
     const size_t tiles = p->out_height * run->per_row, channel_tiles = divide_up(p->out_channels, run->channels);
-    const size_t chunks = run->plan->blocking.tile_chunks, per_group = tiles * channel_tiles;
+    const size_t chunks = run->plan->blocking.tile_chunks, inside = run->plan->blocking.groups_inside;
+    const size_t outside = inside > 1 ? 1 : p->groups, per_tile = channel_tiles * inside;
     for (size_t unit = units.begin; unit < units.end;) {
         /* The divisions, for all output channels of a chunk. */
-        const division outer = divide(unit, per_group), of_image = divide(outer.quotient, p->groups);
-        const k_group from = {of_image.quotient, of_image.remainder};
-        const size_t chunk = piece_of(divide(outer.remainder, channel_tiles).quotient, tiles, chunks);
+        const division outer = divide(unit, tiles * per_tile), of_image = divide(outer.quotient, outside);
+        const size_t chunk = piece_of(divide(outer.remainder, per_tile).quotient, tiles, chunks);
         const size_t first = piece_begin(chunk, tiles, chunks), count = piece_begin(chunk + 1, tiles, chunks) - first;
-        const division in_chunk = divide(outer.remainder - first * channel_tiles, count);
+        const division of_group = divide(outer.remainder - first * per_tile, count * channel_tiles);
+        const division in_chunk = divide(of_group.remainder, count);
+        const k_group from = {of_image.quotient, of_image.remainder + of_group.quotient};
         size_t oc = in_chunk.quotient * run->channels, tile = in_chunk.remainder;
         find_pixels(run, from, chunk, first, first + count);
         for (; oc < p->out_channels && unit < units.end; oc += run->channels, tile = 0) {

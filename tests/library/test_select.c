@@ -229,9 +229,11 @@ static const choice small_l2_choices[] = {
     {"3x224x224 64x3x3 s2 p1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
     {"3x320x320 192x4x4 s4 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k3x4"},
     {"96x56x56 24x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
-    /* Groups of eight, whose permutations are slow; pixels that crowd the L1. */
+    /* Groups of eight, whose permutations are slow, even if pixels crowd the L1, for they are copied. */
     {"256x28x28 256x3x3 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
-    {"512x14x14 512x3x3 p1 g64 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
+    {"512x14x14 512x3x3 p1 g64 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
+    {"256x56x56 256x3x3 s2 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
+    {"256x56x56 256x3x3 s2 p1 g64 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s2__avx2_g1x7"},
     {"128x56x56 128x3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kwany_sany__avx2_w4x3"},
     {"32x256x256 1x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_s4x1"},
     /* Few output channels of large kernels; strided planes, which become pixels, but not those of one row. */
