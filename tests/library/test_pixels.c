@@ -271,3 +271,33 @@ ParameterizedTest(conv2d_isa *isa, pixels, depthwise_ones_that_crowd_a_set_are_c
     cr_expect(*isa == CONV2D_ISA_AVX2 ? copied[1] > 4 : copied[1] == 0, "%zu", copied[1]);
     cr_expect_eq(copied[2], 0, "%zu", copied[2]);
 }
+
+/* Zen 3: pixels that a tile reads at a time are copied if they fill sets of the L1 and much else passes through. */
+Test(pixels, that_crowd_the_cache_are_copied)
+{
+    static const struct {
+        size_t channels, size, out_channels, kernel, groups;
+        bool copied;
+    } rows[] = {
+        {2048, 7, 512, 1, 1, true},   {1024, 7, 512, 1, 1, false},  {1024, 14, 512, 1, 1, true},
+        {1024, 14, 256, 1, 1, false}, {1040, 14, 512, 1, 1, false}, {256, 28, 256, 3, 32, true},
+        {264, 28, 264, 3, 33, false}, {256, 28, 256, 1, 32, false},
+    };
+    require_isa(CONV2D_ISA_AVX2);
+    cpu_facts zen3 = real_cpu();
+    zen3.l1_bytes = 32 << 10;
+    zen3.l2_bytes = 512 << 10;
+    zen3.two_wide_fmas = false;
+    other_cpu = &zen3;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        conv2d_desc d = simple_desc(rows[i].channels, rows[i].size, rows[i].size, rows[i].out_channels, rows[i].kernel,
+                                    rows[i].kernel);
+        d.groups = rows[i].groups;
+        d.in_layout = d.out_layout = CONV2D_NHWC;
+        const conv2d_options options = options_for(CONV2D_ISA_AVX2);
+        conv2d_plan plan;
+        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
+        cr_expect_eq(conv2d_workspace_size(&plan, 1) > 0, rows[i].copied, "row %zu, %s", i, conv2d_kernel_name(&plan));
+    }
+    other_cpu = NULL;
+}
