@@ -26,6 +26,8 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (!s->taps.kernel_width) {
         line(w, "const size_t kernel_width = tile->kernel_width;");
+        if (skips_columns(s))
+            line(w, "const ptrdiff_t weights_row_skip = tile->weights_row_skip;");
         if (s->border == EDGE) {
             line(w, "const ptrdiff_t column_step = tile->column_step, in_width = tile->in_width;");
             line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
@@ -151,6 +153,8 @@ static void emit_looped_taps(writer *w, const spec *s)
     line(w, "taps += tap_pitch;");
     line(w, "weights += 16;");
     block_end_with(w, " while (--kernel_column != 0);");
+    if (skips_columns(s))
+        line(w, "weights += weights_row_skip;");
 }
 
 static void emit_long_channels(writer *w, const spec *s)

@@ -99,6 +99,12 @@ static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
     return tile->use == MAIN || (tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2));
 }
 
+/* Whether a tile inside may leave out kernel columns at its sides, and has a twin with three unrolled ones. */
+static inline bool skips_columns(const spec *s)
+{
+    return s->family == FAMILY_K && !s->isa->mask_registers && !s->taps.kernel_width && s->border == INTERIOR;
+}
+
 /* From an output row to the next, in input rows. */
 static inline int row_stride(const spec *s)
 {

@@ -94,6 +94,10 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
     line(w, ".tile_channels = %d, .tile_columns = %d,", tile->channels, tile->columns);
     line(w, ".registers = %d, .fmas = %d, .loads = %d,", budget_registers(&b), b.fmas, b.loads);
     line(w, ".tiles = %s, .tile_index = %s,", tiles, index);
+    if (skips_columns(&s)) {
+        tiles_name(set, &(tap_row){.kernel_width = 3}, tiles, sizeof tiles);
+        line(w, ".three_taps = %s,", tiles);
+    }
     line(w, ".store_nchw = %s, .store_nhwc = %s, .transpose = %s,", nchw, nhwc, transpose);
     line(w, ".deinterleave = %s, .activate = %s,", deinterleave, activate);
     block_end_with(w, ",");

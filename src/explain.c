@@ -43,6 +43,8 @@ static void say_blocking(text *t, const ready_plan *plan)
     } else {
         say(t, ", %zu column tiles a row, all of them in %zu chunks%s", b->tiles_per_row, b->tile_chunks,
             b->scratch_column ? ", whose pixels are copied to the workspace" : "");
+        if (plan->kernel->three_taps && plan->problem.kernel_width == 3)
+            say(t, ", inside the input with three unrolled taps");
         if (b->groups_inside > 1)
             say(t, ", each visited by all groups in turn");
     }

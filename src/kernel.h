@@ -66,6 +66,8 @@ typedef struct conv2d_tile {
     size_t in_channels;  /* 0 when no kernel row is valid: the result is the bias */
     size_t kernel_rows;  /* how many kernel rows are valid here, at least 1 unless in_channels is 0 */
     size_t kernel_width; /* looped taps */
+    ptrdiff_t
+        weights_row_skip; /* K, AVX2, looped taps inside: after each kernel row, the weights of columns left out */
 
     /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input; bit
      * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum. */
@@ -207,8 +209,9 @@ typedef struct conv2d_kernel {
     bool rolls;            /* D, NCHW, of one kernel row: a tile is a whole row, its taps are shifted in registers */
     uint8_t tile_channels; /* the main tile, in the units of its tile row */
     uint8_t tile_columns;
-    uint8_t registers, fmas, loads; /* of the main tile: vector registers; vector instructions per tap */
-    const conv2d_tile_row *tiles;   /* the main tile and those for remainders */
+    uint8_t registers, fmas, loads;    /* of the main tile: vector registers; vector instructions per tap */
+    const conv2d_tile_row *tiles;      /* the main tile and those for remainders */
+    const conv2d_tile_row *three_taps; /* K, AVX2, looped taps: the same tiles with three unrolled ones; or NULL */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
     conv2d_store_fn *store_nchw, *store_nhwc; /* K; D, NHWC */
     conv2d_transpose_fn *transpose;           /* W; K, any stride; D, NHWC, and sums */

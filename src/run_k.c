@@ -50,6 +50,13 @@ static const float *next_outputs(const k_run *run, const k_position *at, const k
     return out + offset - (p->out.column == 1 ? 1 : 0);
 }
 
+static const conv2d_tile_row *tile_at(const k_run *run, size_t vectors, const k_piece *piece)
+{
+    const bool inside = piece->sides == CONV2D_INTERIOR && piece->taps == run->p->kernel_width;
+    const conv2d_tile_row *const tiles = inside ? run->inside : run->plan->kernel->tiles;
+    return &tiles[run->plan->kernel->tile_index[vectors][piece->columns] - 1];
+}
+
 /* Input channels [begin, end) of all tiles of the strip, whose sums go to `out`. */
 static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, size_t begin, size_t end, float *out)
 {
@@ -66,7 +73,9 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         const k_piece *piece = &strip->pieces[i];
         run->tile.in = in + piece->in_offset;
         run->tile.column = piece->column;
-        run->tile.weights = weights + piece->kernel_row * row_weights;
+        run->tile.weights = weights + piece->kernel_row * row_weights + piece->tap * CONV2D_OC_BLOCK;
+        run->tile.kernel_width = piece->taps;
+        run->tile.weights_row_skip = (ptrdiff_t)((p->kernel_width - piece->taps) * CONV2D_OC_BLOCK);
         run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
         run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
@@ -78,7 +87,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
                 run->tile.streams ? run->buffer : next_outputs(run, at, strip, column + piece->columns);
             look_ahead(run, at, piece, tile, begin);
         }
-        tile_of(run->plan->kernel, at->vectors, piece->columns)->variant[piece->sides](&run->tile);
+        tile_at(run, at->vectors, piece)->variant[piece->sides](&run->tile);
         run->tile.out += (ptrdiff_t)piece->tiles * run->tile.out_step;
         if (run->tile.residual)
             run->tile.residual += (ptrdiff_t)piece->tiles * run->tile.out_step;
@@ -270,7 +279,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         run.in.column = plan->blocking.scratch_column;
         run.in.channel = 1;
     }
-    run.tile.kernel_width = p->kernel_width;
+    run.skips_columns = kernel->three_taps != NULL;
+    run.inside = run.skips_columns && p->kernel_width == 3 ? kernel->three_taps : kernel->tiles;
     run.tile.in_channel_pitch = run.in.channel;
     run.tile.in_row_pitch = run.in.row * (ptrdiff_t)p->dilation_h;
     run.tile.column_step = (ptrdiff_t)p->stride_w;

@@ -24,11 +24,13 @@ typedef struct k_run {
     conv2d_tile tile;
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
-    struct k_strip *strip; /* the latest one */
-    float *buffer;         /* BUFFER_FLOATS */
-    bool repeats;          /* has tiles that run in one call where they follow each other inside the input */
-    bool looks_ahead;      /* has tiles that fetch what the next ones need: not those of a single column */
-    bool input_stays;      /* in the L2, from one tile of output channels to the next */
+    struct k_strip *strip;         /* the latest one */
+    float *buffer;                 /* BUFFER_FLOATS */
+    const conv2d_tile_row *inside; /* tiles for all taps inside the input */
+    bool skips_columns;            /* tiles inside may leave out kernel columns that lie outside for all of a tile */
+    bool repeats;                  /* has tiles that run in one call where they follow each other inside the input */
+    bool looks_ahead;              /* has tiles that fetch what the next ones need: not those of a single column */
+    bool input_stays;              /* in the L2, from one tile of output channels to the next */
     bool pointwise;
     bool direct;               /* whole vectors of channels go straight to the output */
     bool masks;                /* and parts of them */
@@ -58,9 +60,10 @@ typedef struct k_piece {
     size_t columns;
     size_t tiles;                   /* so many, which follow each other (k_run.repeats) */
     size_t kernel_row, kernel_rows; /* the first valid kernel row, and their number */
-    ptrdiff_t in_offset;            /* of the first valid kernel row, kernel column 0, first column */
-    ptrdiff_t column;               /* input column of that tap */
-    int sides;                      /* of the input, beyond which taps reach */
+    size_t tap, taps;    /* the kernel columns of all, or of tiles inside but for some (k_run.skips_columns) */
+    ptrdiff_t in_offset; /* of the first valid kernel row, the first kernel column, first column */
+    ptrdiff_t column;    /* input column of that tap */
+    int sides;           /* of the input, beyond which taps reach */
 } k_piece;
 
 /* Column tiles whose outputs follow each other in memory and fit in the buffer: tiles [begin, end), the first ones of

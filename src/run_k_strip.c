@@ -2,6 +2,21 @@
 /* How family K cuts outputs into column tiles, and collects these into strips. */
 #include "run_k.h"
 
+/* Where all columns of a tile have the same taps outside the input, it is a tile inside for the others. */
+static void skip_columns(const k_run *run, k_piece *piece)
+{
+    const problem *p = run->p;
+    const ptrdiff_t last = piece->column + (ptrdiff_t)((piece->columns - 1) * p->stride_w);
+    const tap_range taps = valid_taps(piece->column, p->dilation_w, p->kernel_width, p->in_width);
+    const tap_range others = valid_taps(last, p->dilation_w, p->kernel_width, p->in_width);
+    if (taps.begin == taps.end || taps.begin != others.begin || taps.end != others.end)
+        return; /* where first and last have none, those between may have */
+    piece->sides = CONV2D_INTERIOR;
+    piece->tap = taps.begin;
+    piece->taps = taps.end - taps.begin;
+    piece->in_offset += (ptrdiff_t)(taps.begin * p->dilation_w) * run->in.column;
+}
+
 static void set_piece_columns(const k_run *run, k_piece *piece, size_t first, size_t columns)
 {
     const problem *p = run->p;
@@ -12,6 +27,8 @@ static void set_piece_columns(const k_run *run, k_piece *piece, size_t first, si
     piece->column = column;
     piece->in_offset += column * run->in.column;
     piece->sides = (column < 0 ? CONV2D_LEFT : 0) | (right ? CONV2D_RIGHT : 0);
+    if (run->skips_columns && piece->sides != CONV2D_INTERIOR)
+        skip_columns(run, piece);
 }
 
 static k_piece row_piece(const k_run *run, size_t row)
@@ -23,6 +40,7 @@ static k_piece row_piece(const k_run *run, size_t row)
         .tiles = 1,
         .kernel_row = rows.begin,
         .kernel_rows = rows.end - rows.begin,
+        .taps = p->kernel_width,
         .in_offset = (top + (ptrdiff_t)(rows.begin * p->dilation_h)) * run->in.row,
     };
 }
@@ -57,7 +75,7 @@ void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
         k_piece *const next = &strip->pieces[strip->count++];
         *next = piece;
         set_piece_columns(run, next, first, columns);
-        if (run->repeats && next->sides == CONV2D_INTERIOR) {
+        if (run->repeats && next->sides == CONV2D_INTERIOR && next->taps == p->kernel_width) {
             const size_t alike = (tile < width.remainder ? width.remainder : run->per_row) - tile;
             next->tiles = tiles_inside(run, next, min_size(alike, limit - strip->end), strip->columns);
         }

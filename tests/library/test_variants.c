@@ -116,7 +116,8 @@ static void try_candidate(survey *s, const conv2d_kernel_info *info, const conv2
 static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size_t channels, size_t rows,
                              size_t columns, size_t pads)
 {
-    const size_t width = info->kernel_width ? info->kernel_width : 3, stride = info->stride_w ? info->stride_w : 2;
+    const size_t looped = info->family[0] == 'k' ? 4 : 3; /* K has three unrolled for AVX2 */
+    const size_t width = info->kernel_width ? info->kernel_width : looped, stride = info->stride_w ? info->stride_w : 2;
     const bool depthwise = info->family[0] == 'd', nhwc = strstr(info->name, "_nhwc_") != NULL;
     const bool pointwise = info->family[0] == 'w' && width == 1 && number / 4 % 2; /* whatever the padding */
     /* 15: 8, 4, 2 and 1 (gen/family_w_along.c) */
