@@ -219,39 +219,6 @@ static size_t shared_chunks(const problem *p, size_t tiles_per_row)
     return divide_up(p->out_height, min_size(outputs, p->out_height));
 }
 
-/*
- * Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
- * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
- * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
- * 1.67, @30 1.05 and 1.21 times as fast; but NHWC 256->256 @56 0.91, 256->512 @40 0.94; larger ones lose up to 25 %).
- * Weights that half the last cache does not hold come from memory, so that larger pieces share them (Zen 5, 2904->2904
- * @24 1x1 NHWC 2.35, 1536->1536 @28 3x3 1.8, NCHW 1.18 times as fast; with weights of half the size 1.00).  So do
- * pixels that were planes: a copy of 1 MiB in the L3 is read in the order of its addresses (Zen 3, 1312->384 @14 1x1
- * 1.09, 2048->512 1.16, 3312->192 1.39, 512->512 0.99, but 288->512 @28 0.95).
- */
-static size_t tile_chunks(const problem *p, const conv2d_kernel *kernel, size_t tiles_per_row)
-{
-    enum { FAR_L2S = 16 };
-    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
-    const size_t weights = packed_block_size(p) * group_blocks(p);
-    const bool far = weights > FAR_L2S * l2;
-    const bool copied = kernel->stride_w == 0 && pointwise_planes_scatter(p);
-    const size_t whole = far ? 8 * l2 : copied ? 4 * l2 : max_size(l2 / 2, min_size(4 * l2, weights / 4));
-    const size_t plane = conv2d_rows_read(p) * p->in_width;
-    if (plane <= whole / p->in_channels || many_planes_stay_whole(p, kernel, plane * p->in_channels))
-        return 1;
-    const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
-    const size_t budget = far ? 4 * l2 : copied ? 2 * l2 : l2 / 4;
-    size_t chunk;
-    if (p->out_height == 1) {
-        chunk = budget * tiles_per_row / row_floats;
-    } else {
-        const size_t rows = budget / row_floats;
-        chunk = ((rows > p->kernel_height ? (rows - p->kernel_height) / p->stride_h : 0) + 1) * tiles_per_row;
-    }
-    return divide_up(tiles, min_size(max_size(chunk, 1), tiles));
-}
-
 /* Copies of half a line, of a group's pixels, are short ways for many taps (Zen 3, 256x32x32 3x3 g32 1.4, s2 1.6, with
  * all groups in turn 256x72x72 1.8, 256x56x56 s2 1.45 times as fast). */
 static bool halves_of_lines(const problem *p, const conv2d_kernel *kernel)
@@ -302,6 +269,43 @@ static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
 {
     return kernel->stride_w == 0 &&
            (conv2d_transposes_planes(p, kernel) || (p->in.channel == 1 && pixels_collide(p, kernel)));
+}
+
+/*
+ * Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
+ * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
+ * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
+ * 1.67, @30 1.05 and 1.21 times as fast; but NHWC 256->256 @56 0.91, 256->512 @40 0.94; larger ones lose up to 25 %).
+ * Weights that half the last cache does not hold come from memory, so that larger pieces share them (Zen 5, 2904->2904
+ * @24 1x1 NHWC 2.35, 1536->1536 @28 3x3 1.8, NCHW 1.18 times as fast; with weights of half the size 1.00).  So do
+ * pixels that were planes: a copy of 1 MiB in the L3 is read in the order of its addresses (Zen 3, 1312->384 @14 1x1
+ * 1.09, 2048->512 1.16, 3312->192 1.39, 512->512 0.99, but 288->512 @28 0.95).
+ * A copy for rows of a dilation has all those between, so that a chunk takes half as many (Zen 3, NHWC 512x33x33 256
+ * 3x3 d18 3.1, d6 1.7, 512x65x65 256 d12 1.12 times as fast as by rows).
+ */
+static size_t tile_chunks(const problem *p, const conv2d_kernel *kernel, size_t tiles_per_row)
+{
+    enum { FAR_L2S = 16 };
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
+    const size_t weights = packed_block_size(p) * group_blocks(p);
+    const bool far = weights > FAR_L2S * l2;
+    const bool copied = kernel->stride_w == 0 && pointwise_planes_scatter(p);
+    const size_t whole = far ? 8 * l2 : copied ? 4 * l2 : max_size(l2 / 2, min_size(4 * l2, weights / 4));
+    const size_t plane = conv2d_rows_read(p) * p->in_width;
+    if (plane <= whole / p->in_channels || many_planes_stay_whole(p, kernel, plane * p->in_channels))
+        return 1;
+    const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
+    const size_t budget = far ? 4 * l2 : copied ? 2 * l2 : l2 / 4;
+    size_t chunk;
+    if (p->out_height == 1) {
+        chunk = budget * tiles_per_row / row_floats;
+    } else {
+        const size_t rows = budget / row_floats, half = min_size(rows_for_one(p) / 2, p->out_height);
+        const size_t fitting = (rows > p->kernel_height ? (rows - p->kernel_height) / p->stride_h : 0) + 1;
+        const bool far_apart = p->dilation_h > 1 && copies_pixels(p, kernel);
+        chunk = (far_apart ? max_size(fitting, half) : fitting) * tiles_per_row;
+    }
+    return divide_up(tiles, min_size(max_size(chunk, 1), tiles));
 }
 
 /* Pixels an odd number of cache lines apart use all sets; so do halves of lines. */
