@@ -211,7 +211,7 @@ static size_t groups_inside(const problem *p, const conv2d_kernel *kernel)
 static size_t shared_chunks(const problem *p, size_t tiles_per_row)
 {
     enum { FEWEST_TILES = 4 };
-    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), row = p->groups * p->in_channels * p->in_width;
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), row = p->groups * p->in_channels * max_size(p->in_width, 1);
     if (p->in_height <= l2 / row)
         return 1;
     const size_t rows = l2 * 3 / 4 / row, one = rows_for_one(p), least = divide_up(FEWEST_TILES, tiles_per_row);

@@ -96,3 +96,44 @@ ParameterizedTest(conv2d_isa *isa, random, kernels_of_other_cpus)
 {
     with_other_facts(check_kernels, *isa);
 }
+
+/* An input of no rows or no columns, all padding; groups of eight and depthwise. */
+static conv2d_desc desc_of_padding(const conv2d_kernel_info *info, size_t i)
+{
+    const size_t width = info->kernel_width ? info->kernel_width : 1 + i % 5, groups = i % 3 == 0   ? 1
+                                                                                       : i % 3 == 1 ? 2
+                                                                                                    : 16;
+    conv2d_desc d = simple_desc(16, i & 1 ? 0 : 5, i & 2 ? 0 : 6, 16, width, width);
+    d.groups = groups;
+    d.stride_h = d.stride_w = info->stride_w ? info->stride_w : 1 + i % 2;
+    d.pad_top = d.pad_bottom = d.pad_left = d.pad_right = width;
+    d.in_layout = i & 4 ? CONV2D_NHWC : CONV2D_NCHW;
+    d.out_layout = i & 8 ? CONV2D_NHWC : CONV2D_NCHW;
+    d.bias = bias_given;
+    return d;
+}
+
+static void check_padding(conv2d_isa isa)
+{
+    conv2d_kernel_info info;
+    require_isa(isa);
+    for (size_t kernel = 0; conv2d_kernel_at(kernel, &info); kernel++)
+        for (size_t i = 0; info.isa == isa && i < 48; i++) {
+            conv_case c = {.desc = desc_of_padding(&info, i), .options = options_for(isa), .parts = i % 4, .seed = i};
+            check_case(&c);
+            c.options.kernel = info.name;
+            const conv2d_status status = try_case(&c);
+            cr_assert(status == CONV2D_OK || status == CONV2D_KERNEL_MISMATCH, "%s", describe_case(&c));
+        }
+}
+
+ParameterizedTestParameters(random, inputs_of_no_pixels)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, random, inputs_of_no_pixels)
+{
+    check_padding(*isa);
+    with_other_facts(check_padding, *isa);
+}
