@@ -207,15 +207,22 @@ static size_t groups_inside(const problem *p, const conv2d_kernel *kernel)
     return has_small_l2() && kernel->lanes == 8 && share_lines && p->out_height > 1 ? p->groups : 1;
 }
 
+/* Output rows for which so many input rows are enough, `one` of them for the first; at least that one. */
+static size_t rows_served(size_t rows, size_t one, size_t stride)
+{
+    return rows > one ? (rows - one) / stride + 1 : 1;
+}
+
 /* And the pieces of the rows; so few tiles would not pay for a turn (2112x16x16 3x3 s2 g264 0.87). */
 static size_t shared_chunks(const problem *p, size_t tiles_per_row)
 {
     enum { FEWEST_TILES = 4 };
-    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), row = p->groups * p->in_channels * max_size(p->in_width, 1);
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float),
+                 row = p->groups * p->in_channels * max_size(p->in_width, 1);
     if (p->in_height <= l2 / row)
         return 1;
-    const size_t rows = l2 * 3 / 4 / row, one = rows_for_one(p), least = divide_up(FEWEST_TILES, tiles_per_row);
-    const size_t outputs = max_size(rows > one ? (rows - one) / p->stride_h + 1 : 1, least);
+    const size_t fitting = rows_served(l2 * 3 / 4 / row, rows_for_one(p), p->stride_h);
+    const size_t outputs = max_size(fitting, divide_up(FEWEST_TILES, tiles_per_row));
     return divide_up(p->out_height, min_size(outputs, p->out_height));
 }
 
@@ -300,8 +307,8 @@ static size_t tile_chunks(const problem *p, const conv2d_kernel *kernel, size_t 
     if (p->out_height == 1) {
         chunk = budget * tiles_per_row / row_floats;
     } else {
-        const size_t rows = budget / row_floats, half = min_size(rows_for_one(p) / 2, p->out_height);
-        const size_t fitting = (rows > p->kernel_height ? (rows - p->kernel_height) / p->stride_h : 0) + 1;
+        const size_t fitting = rows_served(budget / row_floats, p->kernel_height, p->stride_h);
+        const size_t half = min_size(rows_for_one(p) / 2, p->out_height);
         const bool far_apart = p->dilation_h > 1 && copies_pixels(p, kernel);
         chunk = (far_apart ? max_size(fitting, half) : fitting) * tiles_per_row;
     }

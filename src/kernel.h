@@ -63,11 +63,10 @@ typedef struct conv2d_tile {
     const float *bias;           /* one value per channel of the tile */
     bool accumulate;             /* start from the sums in `out` instead: earlier input channels left them there */
 
-    size_t in_channels;  /* 0 when no kernel row is valid: the result is the bias */
-    size_t kernel_rows;  /* how many kernel rows are valid here, at least 1 unless in_channels is 0 */
-    size_t kernel_width; /* looped taps */
-    ptrdiff_t
-        weights_row_skip; /* K, AVX2, looped taps inside: after each kernel row, the weights of columns left out */
+    size_t in_channels;         /* 0 when no kernel row is valid: the result is the bias */
+    size_t kernel_rows;         /* how many kernel rows are valid here, at least 1 unless in_channels is 0 */
+    size_t kernel_width;        /* looped taps */
+    ptrdiff_t weights_row_skip; /* K, AVX2, looped taps inside: after each kernel row, those of columns left out */
 
     /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input; bit
      * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum. */

@@ -60,10 +60,10 @@ typedef struct k_piece {
     size_t columns;
     size_t tiles;                   /* so many, which follow each other (k_run.repeats) */
     size_t kernel_row, kernel_rows; /* the first valid kernel row, and their number */
-    size_t tap, taps;    /* the kernel columns of all, or of tiles inside but for some (k_run.skips_columns) */
-    ptrdiff_t in_offset; /* of the first valid kernel row, the first kernel column, first column */
-    ptrdiff_t column;    /* input column of that tap */
-    int sides;           /* of the input, beyond which taps reach */
+    size_t tap, taps;               /* the first kernel column, and their number (k_run.skips_columns) */
+    ptrdiff_t in_offset;            /* of the first valid kernel row, that kernel column, first column */
+    ptrdiff_t column;               /* input column of kernel column 0 */
+    int sides;                      /* of the input, beyond which these taps reach */
 } k_piece;
 
 /* Column tiles whose outputs follow each other in memory and fit in the buffer: tiles [begin, end), the first ones of
