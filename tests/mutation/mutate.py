@@ -3,8 +3,8 @@
 """Plants defects in a copy of the sources, one at a time, builds it, and looks whether the tests notice.
 
 usage: mutate.py SOURCE_DIR [--scratch DIRECTORY] [--only TEXT] [--list]
-The defects are in table.py.  Each names the tests that should see it; if they do not, all others are tried.  Exit code
-1 if any defect was missed.  It takes an hour or two; ccache shortens it to what a defect touches."""
+The defects are in table.py and table_d.py.  Each names the tests that should see it; if they do not, all others are
+tried.  Exit code 1 if any defect was missed.  It takes an hour or two; ccache shortens it to what a defect touches."""
 import argparse
 import filecmp
 import os
@@ -15,11 +15,14 @@ import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from table import MUTANTS  # noqa: E402
+from table import MUTANTS as OTHERS  # noqa: E402
+from table_d import FAMILY_D  # noqa: E402
+
+MUTANTS = OTHERS + FAMILY_D
 
 ALL_TESTS = ['api', 'plan', 'variants', 'bounds', 'random', 'contract', 'properties', 'pool', 'pool_order',
              'workspace', 'modes', 'large', 'tune', 'records', 'select', 'chain', 'chain_api', 'activations', 'kernels',
-             'pixels']
+             'pixels', 'groups']
 BUILD_SECONDS, TEST_SECONDS = 3000, 300
 
 
@@ -64,7 +67,7 @@ class Tree:
     def plant(self, name, before, after):
         text = (self.source / name).read_text()
         if text.count(before) != 1:
-            raise SystemExit(f'table.py is out of date: {name} has {text.count(before)} times\n{before}')
+            raise SystemExit(f'the table is out of date: {name} has {text.count(before)} times\n{before}')
         (self.root / name).write_text(text.replace(before, after))
 
     def ask(self, tests):
