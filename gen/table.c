@@ -65,22 +65,10 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
 {
     const spec s = interior_spec(set, taps, tile);
     const budget b = spec_budget(&s);
-    char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], index[SPEC_NAME_SIZE], activate[SPEC_NAME_SIZE];
-    char nchw[SPEC_NAME_SIZE] = "NULL", nhwc[SPEC_NAME_SIZE] = "NULL";
-    char transpose[SPEC_NAME_SIZE] = "NULL", deinterleave[SPEC_NAME_SIZE] = "NULL";
+    char name[SPEC_NAME_SIZE], tiles[SPEC_NAME_SIZE], index[SPEC_NAME_SIZE];
     spec_name(&s, name, sizeof name);
     tiles_name(set, taps, tiles, sizeof tiles);
     index_name(set, index, sizeof index);
-    activate_name(set->isa, activate, sizeof activate);
-    if (set->family == FAMILY_K || families[set->family].nhwc) {
-        store_name(set->isa, "nchw", nchw, sizeof nchw);
-        store_name(set->isa, "nhwc", nhwc, sizeof nhwc);
-    }
-    const bool takes_pixels = set->family == FAMILY_K && taps->stride == 0;
-    if (set->family == FAMILY_W || set->family == FAMILY_D_SUM || families[set->family].nhwc || takes_pixels)
-        transpose_name(set->isa, transpose, sizeof transpose);
-    if (set->family == FAMILY_W)
-        deinterleave_name(set->isa, deinterleave, sizeof deinterleave);
     scope_begin(w);
     line(w, ".name = \"%s\",", name);
     line(w, ".family = %s, .nhwc = %s, .grouped = %s,", families[set->family].level,
@@ -98,9 +86,23 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
         tiles_name(set, &(tap_row){.kernel_width = 3}, tiles, sizeof tiles);
         line(w, ".three_taps = %s,", tiles);
     }
+    line(w, ".helpers = &helpers__%s,", set->isa->name);
+    block_end_with(w, ",");
+}
+
+static void emit_helpers(writer *w, const isa_row *isa)
+{
+    char nchw[SPEC_NAME_SIZE], nhwc[SPEC_NAME_SIZE], transpose[SPEC_NAME_SIZE];
+    char deinterleave[SPEC_NAME_SIZE], activate[SPEC_NAME_SIZE];
+    store_name(isa, "nchw", nchw, sizeof nchw);
+    store_name(isa, "nhwc", nhwc, sizeof nhwc);
+    transpose_name(isa, transpose, sizeof transpose);
+    deinterleave_name(isa, deinterleave, sizeof deinterleave);
+    activate_name(isa, activate, sizeof activate);
+    block_begin(w, "static const conv2d_helpers helpers__%s =", isa->name);
     line(w, ".store_nchw = %s, .store_nhwc = %s, .transpose = %s,", nchw, nhwc, transpose);
     line(w, ".deinterleave = %s, .activate = %s,", deinterleave, activate);
-    block_end_with(w, ",");
+    block_end_with(w, ";");
 }
 
 void emit_table(writer *w)
@@ -108,7 +110,10 @@ void emit_table(writer *w)
     line(w, "/* kernel_table.c: written by convgen, do not edit. */");
     line(w, "#include \"kernels.h\"");
     blank(w);
+    line(w, "static const conv2d_helpers helpers__scalar = {.activate = conv2d_activate__scalar};");
     line(w, "#ifdef __x86_64__");
+    emit_helpers(w, &isa_avx2);
+    emit_helpers(w, &isa_avx512);
     for (size_t i = 0; i < tile_set_count; i++) {
         emit_tile_index(w, &tile_sets[i]);
         for (size_t t = 0; t < tile_sets[i].tap_count; t++)
@@ -120,7 +125,7 @@ void emit_table(writer *w)
     block_begin(w, "const conv2d_kernel conv2d_kernels[] =");
     line(w, "{.name = \"conv2d_f32_reference__scalar\", .family = CONV2D_FAMILY_REFERENCE,");
     line(w, " .isa = CONV2D_ISA_SCALAR, .lanes = 1, .tile_channels = 1, .tile_columns = 1, .fmas = 1, .loads = 2,");
-    line(w, " .activate = conv2d_activate__scalar},");
+    line(w, " .helpers = &helpers__scalar},");
     line(w, "#ifdef __x86_64__");
     for (size_t i = 0; i < tile_set_count; i++)
         for (size_t t = 0; t < tile_sets[i].tap_count; t++)

@@ -191,6 +191,14 @@ typedef void conv2d_activate_fn(conv2d_activation activation, float *out, size_t
 /* reference.c; and the two generated ones that it chooses from. */
 conv2d_activate_fn conv2d_activate__scalar, conv2d_activate__scalar_portable, conv2d_activate__scalar_fma;
 
+/* What all kernels of an ISA share.  The reference needs `activate` alone. */
+typedef struct conv2d_helpers {
+    conv2d_store_fn *store_nchw, *store_nhwc; /* K; D, NHWC, and sums */
+    conv2d_transpose_fn *transpose;           /* W; K, any stride; D, NHWC, and sums */
+    conv2d_deinterleave_fn *deinterleave;     /* W */
+    conv2d_activate_fn *activate;
+} conv2d_helpers;
+
 /* A row of the dispatch table. */
 typedef struct conv2d_kernel {
     const char *name;
@@ -212,10 +220,7 @@ typedef struct conv2d_kernel {
     const conv2d_tile_row *tiles;      /* the main tile and those for remainders */
     const conv2d_tile_row *three_taps; /* K, AVX2, looped taps: the same tiles with three unrolled ones; or NULL */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
-    conv2d_store_fn *store_nchw, *store_nhwc; /* K; D, NHWC */
-    conv2d_transpose_fn *transpose;           /* W; K, any stride; D, NHWC, and sums */
-    conv2d_deinterleave_fn *deinterleave;     /* W */
-    conv2d_activate_fn *activate;
+    const conv2d_helpers *helpers; /* its ISA's */
 } conv2d_kernel;
 
 extern const conv2d_kernel conv2d_kernels[];

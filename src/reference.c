@@ -97,6 +97,6 @@ void conv2d_run_reference(const ready_plan *plan, const conv2d_args *args, size_
         compute(p, in, packed_weights(p, args->packed, group, oc), *packed_bias(p, args->packed, group, oc), row,
                 p->has_residual ? args->residual + at : NULL, args->out + at);
         if (p->curve != CONV2D_NONE)
-            plan->kernel->activate(p->curve, args->out + at, p->out_width, 1, p->out.column);
+            plan->kernel->helpers->activate(p->curve, args->out + at, p->out_width, 1, p->out.column);
     }
 }

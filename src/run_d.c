@@ -70,8 +70,8 @@ static void fill_planes(const problem *p, const conv2d_kernel *kernel, const flo
     const bool follow = p->in.row == (ptrdiff_t)p->in_width * p->in.column; /* then they are one row */
     for (size_t row = rows.begin, count; row < rows.end; row += count) {
         count = follow ? rows.end - rows.begin : 1;
-        kernel->transpose(in + (ptrdiff_t)row * p->in.row, p->in.column, count * p->in_width, p->in_channels, planes,
-                          (ptrdiff_t)plane);
+        kernel->helpers->transpose(in + (ptrdiff_t)row * p->in.row, p->in.column, count * p->in_width, p->in_channels,
+                                   planes, (ptrdiff_t)plane);
         planes += count * p->in_width;
     }
 }

@@ -25,7 +25,7 @@ static void copy_rows(const d_nhwc_run *run, const float *from, tap_range rows, 
         if (p->in.channel == 1)
             conv2d_copy_pixels(run->in_channels, count, from, p->in.column, to, run->pixel);
         else
-            run->kernel->transpose(from, p->in.channel, run->in_channels, count, to, run->pixel);
+            run->kernel->helpers->transpose(from, p->in.channel, run->in_channels, count, to, run->pixel);
         from += p->in.row;
         to += (ptrdiff_t)width * run->pixel;
     }
@@ -89,9 +89,9 @@ static void store_band(const d_nhwc_run *run, const d_band *band, const float *b
         .act_b = p->act_b,
     };
     for (size_t row = 0; row < band->rows.count; row += follow ? band->rows.count : 1) {
-        run->kernel->store_nchw(&store);
+        run->kernel->helpers->store_nchw(&store);
         if (p->curve != CONV2D_NONE)
-            run->kernel->activate(p->curve, store.out, run->channels, store.columns, p->out.channel);
+            run->kernel->helpers->activate(p->curve, store.out, run->channels, store.columns, p->out.channel);
         store.tile += run->to.row;
         store.out += p->out.row;
         if (store.residual)

@@ -126,8 +126,8 @@ void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, s
     const bool follow = p->out.column == (ptrdiff_t)run->channels; /* then they are one row of floats */
     float *out = run->out + (ptrdiff_t)rows.begin * p->out.row + (ptrdiff_t)columns.begin * p->out.column;
     for (size_t row = 0; row < rows.count; row++, out += p->out.row)
-        run->kernel->activate(p->curve, out, follow ? 1 : columns.count,
-                              follow ? columns.count * run->channels : run->channels, p->out.column);
+        run->kernel->helpers->activate(p->curve, out, follow ? 1 : columns.count,
+                                       follow ? columns.count * run->channels : run->channels, p->out.column);
 }
 
 /* What the tiles below read first, in the order of memory: each piece of a row of tiles fetches a share of it.  To

@@ -116,9 +116,9 @@ static void activate_rows(const d_run *run, const d_chunk *at, d_piece rows, ptr
     const problem *p = run->p;
     const bool follow = p->out.row == (ptrdiff_t)p->out_width && run->rows.step == 1; /* then they are one row */
     for (size_t done = 0; done < rows.count; done += follow ? rows.count : 1)
-        run->kernel->activate(p->curve,
-                              run->args->out + out + (ptrdiff_t)(rows.begin + done * run->rows.step) * p->out.row,
-                              at->count, follow ? rows.count * p->out_width : p->out_width, p->out.channel);
+        run->kernel->helpers->activate(
+            p->curve, run->args->out + out + (ptrdiff_t)(rows.begin + done * run->rows.step) * p->out.row, at->count,
+            follow ? rows.count * p->out_width : p->out_width, p->out.channel);
 }
 
 /* The output rows of tiles [begin, end); if these are several, one begins where another ends. */

@@ -77,7 +77,7 @@ static void run_group(f_run *run, size_t group, size_t begin, size_t end)
     if (channels > whole * width)
         run_tiles(run, group, first + whole * width, channels - whole * width, 1, out + (ptrdiff_t)(whole * width));
     if (p->curve != CONV2D_NONE)
-        run->kernel->activate(p->curve, run->args->out + out, 1, channels, (ptrdiff_t)channels);
+        run->kernel->helpers->activate(p->curve, run->args->out + out, 1, channels, (ptrdiff_t)channels);
 }
 
 void conv2d_run_f(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)

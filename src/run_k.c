@@ -112,9 +112,9 @@ static void activate_strip(const k_run *run, const k_position *at, const k_strip
     const problem *p = run->p;
     float *const out = run->args->out + at->out + strip->out_offset;
     if (p->out.column == 1)
-        run->plan->kernel->activate(p->curve, out, at->channels, strip->columns, p->out.channel);
+        run->plan->kernel->helpers->activate(p->curve, out, at->channels, strip->columns, p->out.channel);
     else
-        run->plan->kernel->activate(p->curve, out, strip->columns, at->channels, p->out.column);
+        run->plan->kernel->helpers->activate(p->curve, out, strip->columns, at->channels, p->out.column);
 }
 
 static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
@@ -272,7 +272,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.store.activation = run.finished ? CONV2D_NONE : p->activation;
     run.store.act_a = p->act_a;
     run.store.act_b = p->act_b;
-    run.store_strip = nhwc ? kernel->store_nhwc : kernel->store_nchw;
+    run.store_strip = nhwc ? kernel->helpers->store_nhwc : kernel->helpers->store_nchw;
     if (plan->blocking.scratch_column) {
         run.workspace = args->workspace + part * plan->blocking.workspace;
         run.in.row = plan->blocking.scratch_row;

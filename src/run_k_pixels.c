@@ -11,8 +11,8 @@ static void transpose_planes(const k_run *run, const float *in, size_t rows, siz
         const float *planes = in + (ptrdiff_t)channel * p->in.channel;
         float *pixels = run->workspace + channel;
         for (size_t y = 0; y < rows; y++, pixels += run->in.row)
-            run->plan->kernel->transpose(planes + (ptrdiff_t)y * p->in.row, p->in.channel, channels, columns, pixels,
-                                         run->in.column);
+            run->plan->kernel->helpers->transpose(planes + (ptrdiff_t)y * p->in.row, p->in.channel, channels, columns,
+                                                  pixels, run->in.column);
     }
 }
 

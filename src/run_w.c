@@ -64,7 +64,8 @@ void conv2d_w_activate(const w_run *run, const w_position *at, size_t oc, size_t
     const size_t column = begin * run->lanes, columns = min_size(end * run->lanes, p->out_width) - column;
     const size_t channels = min_size(at->oc_end - oc, CONV2D_OC_BLOCK);
     const ptrdiff_t pitch = run->tile.out_channel_pitch;
-    run->kernel->activate(p->curve, run->out + at->out + (ptrdiff_t)oc * pitch + column, channels, columns, pitch);
+    run->kernel->helpers->activate(p->curve, run->out + at->out + (ptrdiff_t)oc * pitch + column, channels, columns,
+                                   pitch);
 }
 
 /* All output channels of the chunk for vectors [begin, end), which are all interior, or one vector at an edge. */

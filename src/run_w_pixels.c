@@ -8,14 +8,15 @@ void conv2d_w_fill_panel(const w_run *run, const float *in, size_t columns)
     if (p->in.column == 1)
         conv2d_fill_panel(p, run->b, in, run->panel, columns, run->fetches);
     else
-        run->kernel->transpose(in, p->in.column, columns, p->in_channels, run->panel, run->tile.in_channel_pitch);
+        run->kernel->helpers->transpose(in, p->in.column, columns, p->in_channels, run->panel,
+                                        run->tile.in_channel_pitch);
 }
 
 void conv2d_w_fill_rows(const w_run *run, const float *image, size_t first_row)
 {
     const problem *p = run->p;
     if (p->in.column == 1) {
-        conv2d_fill_phases(p, run->b, run->kernel->deinterleave, image, run->scratch, first_row);
+        conv2d_fill_phases(p, run->b, run->kernel->helpers->deinterleave, image, run->scratch, first_row);
         return;
     }
     /* Upwards: what a row's last vectors write too much belongs to the next one. */
@@ -24,8 +25,8 @@ void conv2d_w_fill_rows(const w_run *run, const float *image, size_t first_row)
     for (size_t i = 0; i < run->b->scratch_rows; i++, row += run->b->scratch_row) {
         const ptrdiff_t y = top + (ptrdiff_t)i;
         if (y >= 0 && y < (ptrdiff_t)p->in_height)
-            run->kernel->transpose(image + y * p->in.row, p->in.column, p->in_width, p->in_channels, row,
-                                   run->tile.in_channel_pitch);
+            run->kernel->helpers->transpose(image + y * p->in.row, p->in.column, p->in_width, p->in_channels, row,
+                                            run->tile.in_channel_pitch);
     }
 }
 
