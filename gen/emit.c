@@ -85,6 +85,15 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
         line(w, " * sums change places, and copy and spill them. */");
         line(w, "#define FMA_INTO(sum, in, weight) \\");
         line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(in), \"x\"(weight))");
+        line(w, "/* Where such a sum is declared: gcc 12 otherwise moves it to another register before and behind "
+                "loops, and at "
+                "tests.");
+        line(w, " * clang 14 does not. */");
+        line(w, "#ifdef __clang__");
+        line(w, "#define SUM(name, number) __m256 name");
+        line(w, "#else");
+        line(w, "#define SUM(name, number) register __m256 name __asm__(\"xmm\" #number)");
+        line(w, "#endif");
     }
     line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
     blank(w);

@@ -71,11 +71,29 @@ static bool whole_vectors(const spec *s)
     return s->border == INTERIOR || s->border == LEFT || (families[s->family].nhwc && s->border == BOTH);
 }
 
+/* AVX2, NHWC: outputs of a row are named, as inputs are, by scaled pitches. */
+static bool names_outputs(const spec *s)
+{
+    return s->family == FAMILY_D_NHWC && !s->isa->mask_registers && s->border != EDGE;
+}
+
+/* Where sum `index` goes, the pointer being there, or at its row. */
+static void out_address(const spec *s, int index, const char *pointer, char *address, size_t size)
+{
+    static const char *const named[] = {"%s", "%s + out_column_pitch", "%s + 2 * out_column_pitch", "%s + out_pitch3"};
+    snprintf(address, size, names_outputs(s) ? named[index % s->tile.columns] : "%s", pointer);
+}
+
 /* Moves the pointer from sum `index` to the next. */
 static void emit_step(writer *w, const spec *s, int index, int count, const char *pointer)
 {
     if (index + 1 == count)
         return;
+    if (names_outputs(s)) {
+        if ((index + 1) % s->tile.columns == 0)
+            line(w, "%s += %s;", pointer, "out_row_pitch");
+        return;
+    }
     if (!families[s->family].nhwc)
         line(w, "%s += %sout_row_pitch;", pointer, s->border == FOLDED && !d_folds_one(s, index) ? "2 * " : "");
     else
@@ -95,8 +113,10 @@ static void emit_residual(writer *w, const spec *s, int count, const char *out)
     block_begin(w, "if (tile->residual)");
     line(w, "const float *residual = tile->residual + (%s - tile->out);", out);
     for (int i = 0; i < count; i++) {
+        char address[64];
+        out_address(s, i, "residual", address, sizeof address);
         if (whole_vectors(s))
-            line(w, "acc%d = %s_add_ps(acc%d, %s_loadu_ps(residual));", i, isa->prefix, i, isa->prefix);
+            line(w, "acc%d = %s_add_ps(acc%d, %s_loadu_ps(%s));", i, isa->prefix, i, isa->prefix, address);
         else if (isa->mask_registers)
             line(w, "acc%d = %s_add_ps(acc%d, %s_maskz_loadu_ps((%s)%s, residual));", i, isa->prefix, i, isa->prefix,
                  mask_type(isa), lanes_stored(s, i));
@@ -112,8 +132,10 @@ static void emit_d_stores(writer *w, const spec *s, int count, int whole)
 {
     const isa_row *isa = vectors_of(s);
     for (int i = 0; i < count; i++) {
+        char address[64];
+        out_address(s, i, "store", address, sizeof address);
         if (i < whole)
-            line(w, "%s_storeu_ps(store, acc%d);", isa->prefix, i);
+            line(w, "%s_storeu_ps(%s, acc%d);", isa->prefix, address, i);
         else if (isa->mask_registers)
             line(w, "%s_mask_storeu_ps(store, (%s)%s, acc%d);", isa->prefix, mask_type(isa), lanes_stored(s, i), i);
         else

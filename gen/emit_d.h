@@ -107,7 +107,9 @@ void emit_d_next_channel(writer *w, const spec *s);
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out);
 /* NHWC: an input row's taps for output rows [first, last]; and a loop over pairs of vectors, which leaves the last of
  * an odd number to the one above. */
+void emit_d_nhwc_pitches(writer *w, const spec *s);
 void emit_d_nhwc_row(writer *w, const spec *s, int first, int last);
+void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel);
 void emit_d_nhwc_pairs(writer *w, const spec *s);
 /* Several groups a vector: the load of a permuted input vector; the loop over a group's input channels; all taps of an
  * input row for the output rows [first, last]. */

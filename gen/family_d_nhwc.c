@@ -47,25 +47,81 @@ static bool holds_shared(const spec *s)
     return narrow && !holds_row(s) && s->taps.kernel_width == 3 && s->taps.stride == 2 && s->tile.columns > 1;
 }
 
+/*
+ * AVX2: loads name their columns by scaled pitches, where AVX-512, which computes twice as much with an instruction,
+ * moves a pointer from one to the next (Zen 3, 3x3: 181 instead of 204 instructions for 72 FMAs, those of sums and
+ * outputs among them; 92 layers 1.058).
+ */
+static bool names_columns(const spec *s)
+{
+    return !s->isa->mask_registers && !is_grouped(s);
+}
+
+/* AVX2, three taps: a column that may lie outside has one tap, which asks whether it does. */
+static bool loads_late(const spec *s, int column)
+{
+    return names_columns(s) && s->taps.kernel_width == 3 && guarded(s, column);
+}
+
 /* Other columns are read again by each FMA. */
 static bool holds(const spec *s, int column)
 {
-    return holds_row(s) || (holds_shared(s) && column % 2 == 0);
+    return !loads_late(s, column) && (holds_row(s) || (holds_shared(s) && column % 2 == 0));
 }
 
-static void emit_load(writer *w, const spec *s, int column)
+/* Sums stay in their registers, where rows are unrolled; between loops over rows gcc 12 rather exchanges them. */
+static bool fixes_sums(const spec *s)
 {
-    if (s->border != EDGE)
-        line(w, "in%d = %s_loadu_ps(column);", column, s->isa->prefix);
-    else if (s->isa->mask_registers)
-        line(w, "in%d = %s_maskz_loadu_ps(lanes, column);", column, s->isa->prefix);
+    return names_columns(s) && s->taps.kernel_width == 3;
+}
+
+/* So many are named from one pointer: those of a row that is held, or of all outputs' inputs of a tap. */
+static int named_columns(const spec *s)
+{
+    return holds_row(s) ? input_columns(s) : s->tile.columns + holds_shared(s);
+}
+
+static void column_address(const spec *s, const char *from, int pitches, char *address, size_t size)
+{
+    if (!names_columns(s) || pitches == 0)
+        snprintf(address, size, "%s", from);
+    else if (pitches == 3 || pitches == 5)
+        snprintf(address, size, "AT(%s, pitch%d)", from, pitches);
     else
-        line(w, "in%d = _mm256_maskload_ps(column, lanes);", column);
+        snprintf(address, size, "AT(%s, %d * pitch)", from, pitches);
+}
+
+static void emit_load(writer *w, const spec *s, int column, const char *from, int pitches)
+{
+    char address[48];
+    column_address(s, from, pitches, address, sizeof address);
+    /* Gcc 12 otherwise adds pitch to pitch; but not where a test would leave it with two of it. */
+    if (names_columns(s) && pitches > 0 && !loads_late(s, column))
+        line(w, "OPAQUE(pitch);");
+    if (s->border != EDGE)
+        line(w, "in%d = %s_loadu_ps(%s);", column, s->isa->prefix, address);
+    else if (s->isa->mask_registers)
+        line(w, "in%d = %s_maskz_loadu_ps(lanes, %s);", column, s->isa->prefix, address);
+    else
+        line(w, "in%d = _mm256_maskload_ps(%s, lanes);", column, address);
     line(w, "PIN(in%d);", column);
 }
 
-static void emit_next_column(writer *w, int columns)
+void emit_d_nhwc_pitches(writer *w, const spec *s)
 {
+    if (!names_columns(s) || named_columns(s) == 1)
+        return;
+    line(w, "ptrdiff_t pitch = %d * column_pitch * (ptrdiff_t)sizeof(float);", holds_row(s) ? 1 : s->taps.stride);
+    if (named_columns(s) > 3)
+        line(w, "const ptrdiff_t pitch3 = 3 * pitch;");
+    if (named_columns(s) > 5)
+        line(w, "const ptrdiff_t pitch5 = 5 * pitch;");
+}
+
+static void emit_next_column(writer *w, const spec *s, int columns)
+{
+    if (names_columns(s))
+        return;
     line(w, "column += %d * column_pitch;", columns);
     line(w, "OPAQUE(column);");
 }
@@ -83,16 +139,25 @@ static void begin_column(writer *w, const spec *s, int column)
 
 static void emit_row_loads(writer *w, const spec *s)
 {
-    line(w, "const float *column = row;");
+    if (!names_columns(s))
+        line(w, "const float *column = row;");
     const int step = holds_shared(s) ? 2 : 1;
     for (int j = 0; j < input_columns(s); j += step) {
+        if (!holds(s, j))
+            continue;
         line(w, guarded(s, j) ? "%s in%d = %s_setzero_ps();" : "%s in%d;", s->isa->vector, j, s->isa->prefix);
         begin_column(w, s, j);
-        emit_load(w, s, j);
+        emit_load(w, s, j, names_columns(s) ? "row" : "column", j / step);
         block_end(w);
         if (j + step < input_columns(s))
-            emit_next_column(w, step);
+            emit_next_column(w, s, step);
     }
+}
+
+/* Whether a tap's columns are some of those that are held, or would be if they were inside. */
+static bool reads_row(const spec *s, int tap)
+{
+    return holds_row(s) || (holds_shared(s) && tap % 2 == 0);
 }
 
 /* The tap of one output column, for the output rows [first, last]. */
@@ -102,11 +167,17 @@ static void emit_column_fmas(writer *w, const spec *s, int first, int last, int 
     begin_column(w, s, column);
     if (!holds(s, column)) {
         line(w, "%s in%d;", s->isa->vector, column);
-        emit_load(w, s, column);
+        if (reads_row(s, tap))
+            emit_load(w, s, column, "row", holds_row(s) ? column : column / 2);
+        else
+            emit_load(w, s, column, "column", p);
     }
     for (int out_row = first; out_row <= last; out_row++) {
         const int acc = out_row * s->tile.columns + p;
-        line(w, "acc%d = %s_fmadd_ps(in%d, weight%d, acc%d);", acc, s->isa->prefix, column, out_row, acc);
+        if (fixes_sums(s))
+            line(w, "FMA_INTO(acc%d, in%d, weight%d);", acc, column, out_row);
+        else
+            line(w, "acc%d = %s_fmadd_ps(in%d, weight%d, acc%d);", acc, s->isa->prefix, column, out_row, acc);
     }
     block_end(w);
 }
@@ -127,7 +198,7 @@ static void emit_tap_of_row(writer *w, const spec *s, int first, int out_row, in
 
 static void emit_tap(writer *w, const spec *s, int first, int last, int tap)
 {
-    if ((takes_turns(s) || (holds_shared(s) && holds(s, tap))) && first < last) {
+    if ((takes_turns(s) || (holds_shared(s) && reads_row(s, tap))) && first < last) {
         emit_tap_of_row(w, s, first, first, tap);
         emit_tap_of_row(w, s, first, last, tap);
         return;
@@ -138,13 +209,13 @@ static void emit_tap(writer *w, const spec *s, int first, int last, int tap)
              d_weights(first, out_row), tap * 16);
         line(w, "PIN(weight%d);", out_row);
     }
-    const bool held = holds(s, tap);
+    const bool held = reads_row(s, tap);
     if (!held)
-        line(w, "%scolumn = row + %d * column_pitch;", holds_shared(s) ? "" : "const float *", tap);
+        line(w, "const float *column = row + %d * column_pitch;", tap);
     for (int p = 0; p < s->tile.columns; p++) {
         emit_column_fmas(w, s, first, last, p, tap);
         if (!held && p + 1 < s->tile.columns)
-            emit_next_column(w, s->taps.stride);
+            emit_next_column(w, s, s->taps.stride);
     }
     for (int acc = first * s->tile.columns; acc < (last + 1) * s->tile.columns; acc++)
         line(w, "PIN(acc%d);", acc);
@@ -184,12 +255,14 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
     block_end(w);
 }
 
-/* AVX2's 3x3 inside: a square kernel whose rows all lie in the input has its loops over them unrolled, for their ends
- * and pointers are much of what the CPU has to issue (Zen 3, 12 layers 1.05). */
+/* AVX2's 3x3: a square kernel whose rows all lie in the input has its loops over them unrolled, for their ends and
+ * pointers are much of what the CPU has to issue (Zen 3, 12 layers 1.05; at borders too, instructions of 960x7x7 0.86,
+ * of 512x14x14 0.94). */
 static bool unrolls_rows(const spec *s)
 {
     const bool narrow = !s->isa->mask_registers && !is_grouped(s);
-    return narrow && s->border == INTERIOR && s->tile.channels == 2 && s->taps.kernel_width == 3;
+    const bool inside = s->border == INTERIOR || (s->border == BOTH && s->taps.stride == 1); /* else gcc 12 spills */
+    return narrow && inside && s->tile.channels == 2 && s->taps.kernel_width == 3;
 }
 
 static void emit_whole(writer *w, const spec *s)
@@ -219,14 +292,24 @@ static void emit_all_rows(writer *w, const spec *s)
     }
 }
 
+/* Declares a sum, which begins with the bias so many channels further. */
+void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel)
+{
+    if (fixes_sums(s))
+        line(w, "SUM(acc%d, %d) = _mm256_loadu_ps(bias + %d);", index, s->isa->registers - 1 - index, channel);
+    else
+        line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, index, s->isa->prefix);
+}
+
 static void emit_place(writer *w, const spec *s)
 {
     const int count = s->tile.channels * s->tile.columns;
     if (spec_takes_pairs(s))
         emit_d_nhwc_pairs(w, s);
+    emit_d_nhwc_pitches(w, s);
     emit_d_nhwc_channel(w, s, "place", "to");
     for (int i = 0; i < count; i++)
-        line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, i, s->isa->prefix);
+        emit_d_nhwc_sum(w, s, i, 0);
     if (is_grouped(s))
         emit_d_group_begin(w, s);
     if (unrolls_rows(s)) {
@@ -251,8 +334,14 @@ void emit_d_nhwc_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
     if (s->tile.channels > 1) {
         line(w, "const ptrdiff_t weights_back = tile->weights_back;");
-        line(w, "const ptrdiff_t next_row = tile->out_row_pitch - %d * tile->out_column_pitch;", s->tile.columns - 1);
+        if (names_columns(s) && s->border != EDGE)
+            line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
+        else
+            line(w, "const ptrdiff_t next_row = tile->out_row_pitch - %d * tile->out_column_pitch;",
+                 s->tile.columns - 1);
     }
+    if (names_columns(s) && s->border != EDGE && s->tile.columns > 3)
+        line(w, "const ptrdiff_t out_pitch3 = 3 * out_column_pitch;");
     for (int i = 0; i < (s->tile.channels == 2 ? 3 : 1); i++) {
         line(w, "const uint32_t rows%d = tile->row_count[%d];", i, i);
         line(w, "const ptrdiff_t in_row%d = tile->row_begin[%d] * in_row_pitch;", i, i);

@@ -12,14 +12,16 @@ void emit_d_nhwc_pairs(writer *w, const spec *s)
     const int columns = s->tile.columns, lanes = s->isa->lanes;
     spec pair = *s;
     pair.tile.channels = 2;
+    scope_begin(w);
+    emit_d_nhwc_pitches(w, &pair);
     block_begin(w, "for (size_t i = 0; i < tile->channels / 2; i++)");
     line(w, "const size_t pair = tile->backwards ? tile->channels / 2 - 1 - i : i;");
     line(w, "const float *in = place + pair * %d, *bias = tile->bias + pair * %d;", 2 * lanes, 2 * lanes);
     line(w, "const float *weights = tile->weights + (ptrdiff_t)pair * tile->weights_skip;");
     line(w, "float *out = to + pair * %d;", 2 * lanes);
-    line(w, "const ptrdiff_t next_row = %d - %d * out_column_pitch;", lanes, columns - 1);
+    line(w, "const ptrdiff_t out_row_pitch = %d;", lanes);
     for (int i = 0; i < 2 * columns; i++)
-        line(w, "%s acc%d = %s_loadu_ps(bias + %d);", s->isa->vector, i, s->isa->prefix, i / columns * lanes);
+        emit_d_nhwc_sum(w, &pair, i, i / columns * lanes);
     line(w, "const float *row = in + in_row0, *taps = weights + kernel_row0;");
     block_begin(w, "for (uint32_t n = rows0; n != 0; n--)");
     for (int vector = 0; vector < 2; vector++) {
@@ -32,5 +34,6 @@ void emit_d_nhwc_pairs(writer *w, const spec *s)
     }
     block_end(w);
     emit_d_finish(w, &pair, 2 * columns, "out");
+    block_end(w);
     block_end(w);
 }
