@@ -71,8 +71,7 @@ static bool whole_vectors(const spec *s)
     return s->border == INTERIOR || s->border == LEFT || (families[s->family].nhwc && s->border == BOTH);
 }
 
-/* AVX2, NHWC: outputs of a row are named, as inputs are, by scaled pitches. */
-static bool names_outputs(const spec *s)
+bool d_names_outputs(const spec *s)
 {
     return s->family == FAMILY_D_NHWC && !s->isa->mask_registers && s->border != EDGE;
 }
@@ -81,7 +80,7 @@ static bool names_outputs(const spec *s)
 static void out_address(const spec *s, int index, const char *pointer, char *address, size_t size)
 {
     static const char *const named[] = {"%s", "%s + out_column_pitch", "%s + 2 * out_column_pitch", "%s + out_pitch3"};
-    snprintf(address, size, names_outputs(s) ? named[index % s->tile.columns] : "%s", pointer);
+    snprintf(address, size, d_names_outputs(s) ? named[index % s->tile.columns] : "%s", pointer);
 }
 
 /* Moves the pointer from sum `index` to the next. */
@@ -89,7 +88,7 @@ static void emit_step(writer *w, const spec *s, int index, int count, const char
 {
     if (index + 1 == count)
         return;
-    if (names_outputs(s)) {
+    if (d_names_outputs(s)) {
         if ((index + 1) % s->tile.columns == 0)
             line(w, "%s += %s;", pointer, "out_row_pitch");
         return;

@@ -47,6 +47,12 @@ static inline bool is_grouped(const spec *s)
     return families[s->family].grouped;
 }
 
+/* NHWC, unrolled: the columns of an input row that a tile reads. */
+static inline int d_input_columns(const spec *s)
+{
+    return (s->tile.columns - 1) * s->taps.stride + s->taps.kernel_width;
+}
+
 /* NHWC: which pointer has the weights of an input row, which serves rows from `first` on, for one of these. */
 static inline const char *d_weights(int first, int out_row)
 {
@@ -105,11 +111,12 @@ void emit_d_channels_begin(writer *w);
 void emit_d_next_channel(writer *w, const spec *s);
 /* The beginning of a pass of the loop over an NHWC tile's vectors of channels; `in` and `out` are the first one's. */
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out);
-/* NHWC: an input row's taps for output rows [first, last]; and a loop over pairs of vectors, which leaves the last of
- * an odd number to the one above. */
+/* NHWC: the pitches by which loads name columns; a sum, which begins with the bias so many channels further; an input
+ * row's taps for output rows [first, last]; and a loop over pairs of vectors, which leaves the last of an odd number to
+ * the one above. */
 void emit_d_nhwc_pitches(writer *w, const spec *s);
-void emit_d_nhwc_row(writer *w, const spec *s, int first, int last);
 void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel);
+void emit_d_nhwc_row(writer *w, const spec *s, int first, int last);
 void emit_d_nhwc_pairs(writer *w, const spec *s);
 /* Several groups a vector: the load of a permuted input vector; the loop over a group's input channels; all taps of an
  * input row for the output rows [first, last]. */
@@ -122,6 +129,8 @@ void emit_d_activation(writer *w, const spec *s, int count);
 /* Residual, activation and store of acc0.., one output row behind the other, at `out`; the variants at an edge store
  * `store_mask`. */
 void emit_d_finish(writer *w, const spec *s, int count, const char *out);
+/* AVX2, NHWC: whether outputs of a row are named, as inputs are, by scaled pitches. */
+bool d_names_outputs(const spec *s);
 /* The lanes that an NHWC tile stores, and those that it loads. */
 void emit_d_lanes(writer *w, const spec *s);
 /* Functions and macros that D's NCHW tiles use. */

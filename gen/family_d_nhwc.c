@@ -6,231 +6,6 @@
  */
 #include "emit_d.h"
 
-static int input_columns(const spec *s)
-{
-    return (s->tile.columns - 1) * s->taps.stride + s->taps.kernel_width;
-}
-
-/* Padding takes at most half a kernel: only the first and last input columns of a tile at an edge may lie outside. */
-static bool guarded(const spec *s, int column)
-{
-    const int half = s->taps.kernel_width / 2;
-    return s->border != INTERIOR && (column < half || column >= input_columns(s) - half);
-}
-
-/* Registers left if the vectors of an input row wait there for all their taps, besides so many weights. */
-static int room_of_row(const spec *s, int weights)
-{
-    const int mask = s->border == EDGE && !s->isa->mask_registers;
-    return s->isa->registers - input_columns(s) - s->tile.channels * s->tile.columns - weights - mask;
-}
-
-/* AVX2's 3x3 with stride 1 has room for the row if the output rows' weights are loaded one by one (Zen 3, NHWC: 13
- * layers 1.12 times as fast, at borders another 1.02). */
-static bool takes_turns(const spec *s)
-{
-    const bool narrow = !s->isa->mask_registers && s->border != EDGE && !is_grouped(s);
-    return narrow && room_of_row(s, s->tile.channels) <= 0 && room_of_row(s, 1) > 0;
-}
-
-/* Whether they wait there. */
-static bool holds_row(const spec *s)
-{
-    return takes_turns(s) || room_of_row(s, s->tile.channels) > 0;
-}
-
-/* AVX2's 3x3 with stride 2 has room for the columns that two taps use, every other one (Zen 3, 9 layers 1.02 to
- * 1.09). */
-static bool holds_shared(const spec *s)
-{
-    const bool narrow = !s->isa->mask_registers && s->border != EDGE && !is_grouped(s);
-    return narrow && !holds_row(s) && s->taps.kernel_width == 3 && s->taps.stride == 2 && s->tile.columns > 1;
-}
-
-/*
- * AVX2: loads name their columns by scaled pitches, where AVX-512, which computes twice as much with an instruction,
- * moves a pointer from one to the next (Zen 3, 3x3: 181 instead of 204 instructions for 72 FMAs, those of sums and
- * outputs among them; 92 layers 1.058).
- */
-static bool names_columns(const spec *s)
-{
-    return !s->isa->mask_registers && !is_grouped(s);
-}
-
-/* AVX2, three taps: a column that may lie outside has one tap, which asks whether it does. */
-static bool loads_late(const spec *s, int column)
-{
-    return names_columns(s) && s->taps.kernel_width == 3 && guarded(s, column);
-}
-
-/* Other columns are read again by each FMA. */
-static bool holds(const spec *s, int column)
-{
-    return !loads_late(s, column) && (holds_row(s) || (holds_shared(s) && column % 2 == 0));
-}
-
-/* Sums stay in their registers, where rows are unrolled; between loops over rows gcc 12 rather exchanges them. */
-static bool fixes_sums(const spec *s)
-{
-    return names_columns(s) && s->taps.kernel_width == 3;
-}
-
-/* So many are named from one pointer: those of a row that is held, or of all outputs' inputs of a tap. */
-static int named_columns(const spec *s)
-{
-    return holds_row(s) ? input_columns(s) : s->tile.columns + holds_shared(s);
-}
-
-static void column_address(const spec *s, const char *from, int pitches, char *address, size_t size)
-{
-    if (!names_columns(s) || pitches == 0)
-        snprintf(address, size, "%s", from);
-    else if (pitches == 3 || pitches == 5)
-        snprintf(address, size, "AT(%s, pitch%d)", from, pitches);
-    else
-        snprintf(address, size, "AT(%s, %d * pitch)", from, pitches);
-}
-
-static void emit_load(writer *w, const spec *s, int column, const char *from, int pitches)
-{
-    char address[48];
-    column_address(s, from, pitches, address, sizeof address);
-    /* Gcc 12 otherwise adds pitch to pitch; but not where a test would leave it with two of it. */
-    if (names_columns(s) && pitches > 0 && !loads_late(s, column))
-        line(w, "OPAQUE(pitch);");
-    if (s->border != EDGE)
-        line(w, "in%d = %s_loadu_ps(%s);", column, s->isa->prefix, address);
-    else if (s->isa->mask_registers)
-        line(w, "in%d = %s_maskz_loadu_ps(lanes, %s);", column, s->isa->prefix, address);
-    else
-        line(w, "in%d = _mm256_maskload_ps(%s, lanes);", column, address);
-    line(w, "PIN(in%d);", column);
-}
-
-void emit_d_nhwc_pitches(writer *w, const spec *s)
-{
-    if (!names_columns(s) || named_columns(s) == 1)
-        return;
-    line(w, "ptrdiff_t pitch = %d * column_pitch * (ptrdiff_t)sizeof(float);", holds_row(s) ? 1 : s->taps.stride);
-    if (named_columns(s) > 3)
-        line(w, "const ptrdiff_t pitch3 = 3 * pitch;");
-    if (named_columns(s) > 5)
-        line(w, "const ptrdiff_t pitch5 = 5 * pitch;");
-}
-
-static void emit_next_column(writer *w, const spec *s, int columns)
-{
-    if (names_columns(s))
-        return;
-    line(w, "column += %d * column_pitch;", columns);
-    line(w, "OPAQUE(column);");
-}
-
-/* Opaque: gcc 12 and clang 14 otherwise make a copy of all that follows for each outcome, and spill. */
-static void begin_column(writer *w, const spec *s, int column)
-{
-    if (!guarded(s, column)) {
-        scope_begin(w);
-        return;
-    }
-    line(w, "OPAQUE(columns);");
-    block_begin(w, "if (columns >> %d & 1)", column);
-}
-
-static void emit_row_loads(writer *w, const spec *s)
-{
-    if (!names_columns(s))
-        line(w, "const float *column = row;");
-    const int step = holds_shared(s) ? 2 : 1;
-    for (int j = 0; j < input_columns(s); j += step) {
-        if (!holds(s, j))
-            continue;
-        line(w, guarded(s, j) ? "%s in%d = %s_setzero_ps();" : "%s in%d;", s->isa->vector, j, s->isa->prefix);
-        begin_column(w, s, j);
-        emit_load(w, s, j, names_columns(s) ? "row" : "column", j / step);
-        block_end(w);
-        if (j + step < input_columns(s))
-            emit_next_column(w, s, step);
-    }
-}
-
-/* Whether a tap's columns are some of those that are held, or would be if they were inside. */
-static bool reads_row(const spec *s, int tap)
-{
-    return holds_row(s) || (holds_shared(s) && tap % 2 == 0);
-}
-
-/* The tap of one output column, for the output rows [first, last]. */
-static void emit_column_fmas(writer *w, const spec *s, int first, int last, int p, int tap)
-{
-    const int column = p * s->taps.stride + tap;
-    begin_column(w, s, column);
-    if (!holds(s, column)) {
-        line(w, "%s in%d;", s->isa->vector, column);
-        if (reads_row(s, tap))
-            emit_load(w, s, column, "row", holds_row(s) ? column : column / 2);
-        else
-            emit_load(w, s, column, "column", p);
-    }
-    for (int out_row = first; out_row <= last; out_row++) {
-        const int acc = out_row * s->tile.columns + p;
-        if (fixes_sums(s))
-            line(w, "FMA_INTO(acc%d, in%d, weight%d);", acc, column, out_row);
-        else
-            line(w, "acc%d = %s_fmadd_ps(in%d, weight%d, acc%d);", acc, s->isa->prefix, column, out_row, acc);
-    }
-    block_end(w);
-}
-
-/* Of one of the output rows from `first` on. */
-static void emit_tap_of_row(writer *w, const spec *s, int first, int out_row, int tap)
-{
-    scope_begin(w);
-    line(w, "%s weight%d = %s_loadu_ps(%s + %d);", s->isa->vector, out_row, s->isa->prefix, d_weights(first, out_row),
-         tap * 16);
-    line(w, "PIN(weight%d);", out_row);
-    for (int p = 0; p < s->tile.columns; p++)
-        emit_column_fmas(w, s, out_row, out_row, p, tap);
-    for (int acc = out_row * s->tile.columns; acc < (out_row + 1) * s->tile.columns; acc++)
-        line(w, "PIN(acc%d);", acc);
-    block_end(w);
-}
-
-static void emit_tap(writer *w, const spec *s, int first, int last, int tap)
-{
-    if ((takes_turns(s) || (holds_shared(s) && reads_row(s, tap))) && first < last) {
-        emit_tap_of_row(w, s, first, first, tap);
-        emit_tap_of_row(w, s, first, last, tap);
-        return;
-    }
-    scope_begin(w);
-    for (int out_row = first; out_row <= last; out_row++) {
-        line(w, "%s weight%d = %s_loadu_ps(%s + %d);", s->isa->vector, out_row, s->isa->prefix,
-             d_weights(first, out_row), tap * 16);
-        line(w, "PIN(weight%d);", out_row);
-    }
-    const bool held = reads_row(s, tap);
-    if (!held)
-        line(w, "const float *column = row + %d * column_pitch;", tap);
-    for (int p = 0; p < s->tile.columns; p++) {
-        emit_column_fmas(w, s, first, last, p, tap);
-        if (!held && p + 1 < s->tile.columns)
-            emit_next_column(w, s, s->taps.stride);
-    }
-    for (int acc = first * s->tile.columns; acc < (last + 1) * s->tile.columns; acc++)
-        line(w, "PIN(acc%d);", acc);
-    block_end(w);
-}
-
-/* One input row, for the output rows [first, last]; `taps` points to its weights for the first of them. */
-void emit_d_nhwc_row(writer *w, const spec *s, int first, int last)
-{
-    if (holds_row(s) || holds_shared(s))
-        emit_row_loads(w, s);
-    for (int tap = 0; tap < s->taps.kernel_width; tap++)
-        emit_tap(w, s, first, last, tap);
-}
-
 /* A loop over kernel rows, for input rows that serve the same output rows. */
 static void emit_rows(writer *w, const spec *s, int index, int first, int last)
 {
@@ -240,7 +15,7 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
         line(w, "const float *below = taps - weights_back;");
     block_begin(w, "for (uint32_t n = rows%d; n != 0; n--)", index);
     if (is_grouped(s))
-        emit_d_group_row(w, s, first, last, input_columns(s));
+        emit_d_group_row(w, s, first, last, d_input_columns(s));
     else
         emit_d_nhwc_row(w, s, first, last);
     /* A longer end of the loop: gcc 12 at -O3 otherwise makes two of it, one for each outcome of the last test of a
@@ -292,15 +67,6 @@ static void emit_all_rows(writer *w, const spec *s)
     }
 }
 
-/* Declares a sum, which begins with the bias so many channels further. */
-void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel)
-{
-    if (fixes_sums(s))
-        line(w, "SUM(acc%d, %d) = _mm256_loadu_ps(bias + %d);", index, s->isa->registers - 1 - index, channel);
-    else
-        line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, index, s->isa->prefix);
-}
-
 static void emit_place(writer *w, const spec *s)
 {
     const int count = s->tile.channels * s->tile.columns;
@@ -334,13 +100,13 @@ void emit_d_nhwc_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
     if (s->tile.channels > 1) {
         line(w, "const ptrdiff_t weights_back = tile->weights_back;");
-        if (names_columns(s) && s->border != EDGE)
+        if (d_names_outputs(s))
             line(w, "const ptrdiff_t out_row_pitch = tile->out_row_pitch;");
         else
             line(w, "const ptrdiff_t next_row = tile->out_row_pitch - %d * tile->out_column_pitch;",
                  s->tile.columns - 1);
     }
-    if (names_columns(s) && s->border != EDGE && s->tile.columns > 3)
+    if (d_names_outputs(s) && s->tile.columns > 3)
         line(w, "const ptrdiff_t out_pitch3 = 3 * out_column_pitch;");
     for (int i = 0; i < (s->tile.channels == 2 ? 3 : 1); i++) {
         line(w, "const uint32_t rows%d = tile->row_count[%d];", i, i);

@@ -236,7 +236,7 @@ MUTANTS = [
      'vector ? s->taps.kernel_width * 16 - lanes : lanes', 'vector ? s->taps.kernel_width * 16 : 0', 'random variants'),
     ('the last of an odd number of vectors is left out (D, NHWC)', 'gen/emit_d.c',
      'if (tile->channels %% 2 != 0)', 'if (0)', 'random variants'),
-    ('taps of a channel are in the wrong order (D, NHWC)', 'gen/family_d_nhwc.c',
+    ('taps of a channel are in the wrong order (D, NHWC)', 'gen/family_d_nhwc_row.c',
      'for (int tap = 0; tap < s->taps.kernel_width; tap++)\n        emit_tap(w, s, first, last, tap);',
      'for (int tap = s->taps.kernel_width - 1; tap >= 0; tap--)\n        emit_tap(w, s, first, last, tap);',
      'variants random'),

@@ -87,7 +87,7 @@ FAMILY_D = [
      'end <= p->in_width + p->pad_left;', 'end <= p->in_width + p->pad_left + 1;', 'variants random'),
     ('pairs of vectors have the pitch of one (D, NHWC)', 'gen/family_d_pairs.c',
      'emit_d_nhwc_pitches(w, &pair);', 'emit_d_nhwc_pitches(w, s);', 'kernels random'),
-    ('a row that is held has its columns a stride apart (D, NHWC)', 'gen/family_d_nhwc.c',
+    ('a row that is held has its columns a stride apart (D, NHWC)', 'gen/family_d_nhwc_row.c',
      'holds_row(s) ? 1 : s->taps.stride', 's->taps.stride', 'kernels random'),
     ('the rows of the second output begin early (D, NHWC)', 'src/run_d_nhwc.c',
      'max_size(next, p->kernel_height)}', 'next}', 'random variants'),
