@@ -85,6 +85,10 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
         line(w, " * sums change places, and copy and spill them. */");
         line(w, "#define FMA_INTO(sum, in, weight) \\");
         line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(in), \"x\"(weight))");
+        line(w, "/* The same with a vector that no other FMA needs: gcc 12 and clang 14 load it apart. */");
+        line(w, "#define FMA_FROM(sum, pointer, weight) \\");
+        line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(weight), \"m\"(*(const __m256_u "
+                "*)(pointer)))");
         line(w, "/* Where such a sum is declared: gcc 12 otherwise moves it to another register before and behind "
                 "loops, and at "
                 "tests.");

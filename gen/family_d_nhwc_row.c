@@ -44,7 +44,8 @@ static bool holds_shared(const spec *s)
 /*
  * AVX2: loads name their columns by scaled pitches, where AVX-512, which computes twice as much with an instruction,
  * moves a pointer from one to the next (Zen 3, 3x3: 181 instead of 204 instructions for 72 FMAs, those of sums and
- * outputs among them; 92 layers 1.058).
+ * outputs among them).  Each sum has a register of its own, and what a single FMA reads is its operand (7x7: 0.84 of
+ * the instructions).
  */
 static bool names_columns(const spec *s)
 {
@@ -63,12 +64,6 @@ static bool holds(const spec *s, int column)
     return !loads_late(s, column) && (holds_row(s) || (holds_shared(s) && column % 2 == 0));
 }
 
-/* Sums stay in their registers, where rows are unrolled; between loops over rows gcc 12 rather exchanges them. */
-static bool fixes_sums(const spec *s)
-{
-    return names_columns(s) && s->taps.kernel_width == 3;
-}
-
 /* So many are named from one pointer: those of a row that is held, or of all outputs' inputs of a tap. */
 static int named_columns(const spec *s)
 {
@@ -85,13 +80,19 @@ static void column_address(const spec *s, const char *from, int pitches, char *a
         snprintf(address, size, "AT(%s, %d * pitch)", from, pitches);
 }
 
+/* Opaque: gcc 12 otherwise adds pitch to pitch; but not where a test would leave it with two of it. */
+static void emit_address(writer *w, const spec *s, int column, const char *from, int pitches, char *address,
+                         size_t size)
+{
+    column_address(s, from, pitches, address, size);
+    if (names_columns(s) && pitches > 0 && !loads_late(s, column))
+        line(w, "OPAQUE(pitch);");
+}
+
 static void emit_load(writer *w, const spec *s, int column, const char *from, int pitches)
 {
     char address[48];
-    column_address(s, from, pitches, address, sizeof address);
-    /* Gcc 12 otherwise adds pitch to pitch; but not where a test would leave it with two of it. */
-    if (names_columns(s) && pitches > 0 && !loads_late(s, column))
-        line(w, "OPAQUE(pitch);");
+    emit_address(w, s, column, from, pitches, address, sizeof address);
     if (s->border != EDGE)
         line(w, "in%d = %s_loadu_ps(%s);", column, s->isa->prefix, address);
     else if (s->isa->mask_registers)
@@ -158,17 +159,23 @@ static bool reads_row(const spec *s, int tap)
 static void emit_column_fmas(writer *w, const spec *s, int first, int last, int p, int tap)
 {
     const int column = p * s->taps.stride + tap;
+    const char *from = reads_row(s, tap) ? "row" : "column";
+    const int pitches = !reads_row(s, tap) ? p : holds_row(s) ? column : column / 2;
     begin_column(w, s, column);
+    if (first == last && !holds(s, column) && names_columns(s) && s->border != EDGE) {
+        char address[48];
+        emit_address(w, s, column, from, pitches, address, sizeof address);
+        line(w, "FMA_FROM(acc%d, %s, weight%d);", first * s->tile.columns + p, address, first);
+        block_end(w);
+        return;
+    }
     if (!holds(s, column)) {
         line(w, "%s in%d;", s->isa->vector, column);
-        if (reads_row(s, tap))
-            emit_load(w, s, column, "row", holds_row(s) ? column : column / 2);
-        else
-            emit_load(w, s, column, "column", p);
+        emit_load(w, s, column, from, pitches);
     }
     for (int out_row = first; out_row <= last; out_row++) {
         const int acc = out_row * s->tile.columns + p;
-        if (fixes_sums(s))
+        if (names_columns(s))
             line(w, "FMA_INTO(acc%d, in%d, weight%d);", acc, column, out_row);
         else
             line(w, "acc%d = %s_fmadd_ps(in%d, weight%d, acc%d);", acc, s->isa->prefix, column, out_row, acc);
@@ -228,7 +235,7 @@ void emit_d_nhwc_row(writer *w, const spec *s, int first, int last)
 /* Declares a sum, which begins with the bias so many channels further. */
 void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel)
 {
-    if (fixes_sums(s))
+    if (names_columns(s))
         line(w, "SUM(acc%d, %d) = _mm256_loadu_ps(bias + %d);", index, s->isa->registers - 1 - index, channel);
     else
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, index, s->isa->prefix);
