@@ -90,8 +90,7 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file)
         line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(weight), \"m\"(*(const __m256_u "
                 "*)(pointer)))");
         line(w, "/* Where such a sum is declared: gcc 12 otherwise moves it to another register before and behind "
-                "loops, and at "
-                "tests.");
+                "loops, and at tests.");
         line(w, " * clang 14 does not. */");
         line(w, "#ifdef __clang__");
         line(w, "#define SUM(name, number) __m256 name");

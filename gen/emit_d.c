@@ -79,8 +79,8 @@ bool d_names_outputs(const spec *s)
 /* Where sum `index` goes, the pointer being there, or at its row. */
 static void out_address(const spec *s, int index, const char *pointer, char *address, size_t size)
 {
-    static const char *const named[] = {"%s", "%s + out_column_pitch", "%s + 2 * out_column_pitch", "%s + out_pitch3"};
-    snprintf(address, size, d_names_outputs(s) ? named[index % s->tile.columns] : "%s", pointer);
+    static const char *const behind[] = {"", " + out_column_pitch", " + 2 * out_column_pitch", " + out_pitch3"};
+    snprintf(address, size, "%s%s", pointer, d_names_outputs(s) ? behind[index % s->tile.columns] : "");
 }
 
 /* Moves the pointer from sum `index` to the next. */
@@ -90,7 +90,7 @@ static void emit_step(writer *w, const spec *s, int index, int count, const char
         return;
     if (d_names_outputs(s)) {
         if ((index + 1) % s->tile.columns == 0)
-            line(w, "%s += %s;", pointer, "out_row_pitch");
+            line(w, "%s += out_row_pitch;", pointer);
         return;
     }
     if (!families[s->family].nhwc)

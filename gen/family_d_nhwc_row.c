@@ -19,11 +19,22 @@ static int room_of_row(const spec *s, int weights)
     return s->isa->registers - d_input_columns(s) - s->tile.channels * s->tile.columns - weights - mask;
 }
 
+/*
+ * AVX2: loads name their columns by scaled pitches, where AVX-512, which computes twice as much with an instruction,
+ * moves a pointer from one to the next (Zen 3, 3x3: 181 instead of 204 instructions for 72 FMAs, those of sums and
+ * outputs among them).  Each sum has a register of its own, and what a single FMA reads is its operand (7x7: 0.84 of
+ * the instructions).
+ */
+static bool names_columns(const spec *s)
+{
+    return !s->isa->mask_registers && !is_grouped(s);
+}
+
 /* AVX2's 3x3 with stride 1 has room for the row if the output rows' weights are loaded one by one (Zen 3, NHWC: 13
  * layers 1.12 times as fast, at borders another 1.02). */
 static bool takes_turns(const spec *s)
 {
-    const bool narrow = !s->isa->mask_registers && s->border != EDGE && !is_grouped(s);
+    const bool narrow = names_columns(s) && s->border != EDGE;
     return narrow && room_of_row(s, s->tile.channels) <= 0 && room_of_row(s, 1) > 0;
 }
 
@@ -37,19 +48,8 @@ static bool holds_row(const spec *s)
  * 1.09). */
 static bool holds_shared(const spec *s)
 {
-    const bool narrow = !s->isa->mask_registers && s->border != EDGE && !is_grouped(s);
+    const bool narrow = names_columns(s) && s->border != EDGE;
     return narrow && !holds_row(s) && s->taps.kernel_width == 3 && s->taps.stride == 2 && s->tile.columns > 1;
-}
-
-/*
- * AVX2: loads name their columns by scaled pitches, where AVX-512, which computes twice as much with an instruction,
- * moves a pointer from one to the next (Zen 3, 3x3: 181 instead of 204 instructions for 72 FMAs, those of sums and
- * outputs among them).  Each sum has a register of its own, and what a single FMA reads is its operand (7x7: 0.84 of
- * the instructions).
- */
-static bool names_columns(const spec *s)
-{
-    return !s->isa->mask_registers && !is_grouped(s);
 }
 
 /* AVX2, three taps: a column that may lie outside has one tap, which asks whether it does. */
