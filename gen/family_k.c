@@ -113,6 +113,12 @@ static bool on_padding(const spec *s, int tap, int pixel)
     return (left && from_left < 1) || (right && from_right < 1);
 }
 
+static void emit_weight_uses(writer *w, const spec *s)
+{
+    for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
+        line(w, "USE(weight%d);", v);
+}
+
 static void emit_unrolled_taps(writer *w, const spec *s)
 {
     const int last = s->tile.columns - 1;
@@ -131,8 +137,7 @@ static void emit_unrolled_taps(writer *w, const spec *s)
             else if (fixes_sums(s)) /* keeps its place among the others, or clang 14 spills (3x4, both borders) */
                 emit_k_pins(w, s, p, p);
         }
-        for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
-            line(w, "USE(weight%d);", v);
+        emit_weight_uses(w, s);
         block_end(w);
     }
     line(w, "weights += %d;", s->taps.kernel_width * 16);
@@ -178,10 +183,64 @@ static void emit_long_channels(writer *w, const spec *s)
     block_end(w);
 }
 
+/*
+ * AVX2, the larger tiles: the nine taps of a 3x3 without a loop, by a pointer that goes from tap to tap and on to the
+ * next channel (Zen 3, half of the time beside a busy thread: 95 layers of NCHW 1.05, with many channels 1.1 to 1.35,
+ * 141 of NHWC 1.02; 3x3 tiles 1.00).
+ */
+static bool unrolls_rows(const spec *s)
+{
+    const bool large = s->tile.channels > 1 && s->tile.columns >= 4;
+    return !s->isa->mask_registers && s->taps.kernel_width == 3 && s->border == INTERIOR && large;
+}
+
+static void emit_one_of_nine(writer *w, const spec *s, int tap)
+{
+    line(w, "OPAQUE(taps);");
+    scope_begin(w);
+    emit_k_weights(w, s, tap);
+    for (int p = 0; p < s->tile.columns; p++) {
+        emit_k_step(w, s, p);
+        emit_k_pixel(w, s, tap % 3, p);
+    }
+    emit_weight_uses(w, s);
+    block_end(w);
+}
+
+static void emit_nine_taps(writer *w, const spec *s)
+{
+    const bool apart = !s->taps.stride; /* taps, which else are numbers behind their row */
+    if (apart)
+        line(w, "const ptrdiff_t row_step = in_row_pitch - 2 * tap_pitch;");
+    else
+        line(w, "const ptrdiff_t row_step = in_row_pitch;");
+    line(w, "const ptrdiff_t channel_step = in_channel_pitch - 2 * in_row_pitch%s;", apart ? " - 2 * tap_pitch" : "");
+    line(w, "const float *taps = in;");
+    block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
+    emit_k_prefetch(w, s, true);
+    for (int tap = 0; tap < 9; tap++) {
+        emit_one_of_nine(w, s, tap);
+        if (tap % 3 == 2)
+            line(w, "taps += %s;", tap == 8 ? "channel_step" : "row_step");
+        else if (apart)
+            line(w, "taps += tap_pitch;");
+    }
+    if (fixes_sums(s))
+        emit_k_pins(w, s, 0, s->tile.columns - 1);
+    line(w, "weights += 9 * 16 + weights_skip;");
+    block_end(w);
+}
+
 static void emit_channels(writer *w, const spec *s)
 {
     emit_k_prefetch_setup(w, s);
-    if (k_has_short_loop(s)) {
+    if (unrolls_rows(s)) {
+        block_begin(w, "if (tile->kernel_rows == 3)");
+        emit_nine_taps(w, s);
+        block_else(w);
+        emit_long_channels(w, s);
+        block_end(w);
+    } else if (k_has_short_loop(s)) {
         block_begin(w, "if (tile->kernel_rows == 1)");
         emit_k_short_channels(w, s);
         block_else(w);
