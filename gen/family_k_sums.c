@@ -74,19 +74,23 @@ static void emit_residual(writer *w, const spec *s)
  * Whether it can write lines past the caches, for outputs that the last cache does not hold: lines that are written
  * whole need not be read first (Zen 4: 1->64 @572 3x3 1.4 to 1.5, 12->48 @400x380 1x1 1.4 to 1.5, 1->64 @360x640 5x5
  * 1.05 to 1.12 times as fast).  Rows of such outputs are cut into wide tiles; a border's two tiles of 32 are worth 4 %.
- * AVX2's halves of lines lose as much elsewhere (32->32 @512 1x1 0.69).
+ * AVX2 has two halves of a line to write, inside alone.
  */
 static bool streams(const spec *s)
 {
-    enum { WIDE = 11 };
-    return writes_nhwc(s) && s->isa->mask_registers && s->border != BOTH && s->tile.columns >= WIDE;
+    enum { WIDE = 11, WIDE_AVX2 = 4 };
+    if (!writes_nhwc(s))
+        return false;
+    if (s->isa->mask_registers)
+        return s->border != BOTH && s->tile.columns >= WIDE;
+    return s->border == INTERIOR && s->tile.channels == 2 && s->tile.columns >= WIDE_AVX2;
 }
 
 static void emit_sum_store(writer *w, const spec *s, int v, int p, bool past_caches)
 {
     const int offset = v * s->isa->lanes;
     if (past_caches)
-        line(w, "_mm512_stream_ps(out + %d, acc%d_%d);", offset, v, p);
+        line(w, "%s_stream_ps(out + %d, acc%d_%d);", s->isa->prefix, offset, v, p);
     else if (is_masked(s, v))
         line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", offset, v, p);
     else
