@@ -6,7 +6,7 @@
 #include "spec.h"
 
 /*
- * The kernel height is a run-time loop everywhere: a range of kernel rows is what borders need anyway.  Looped taps are
+ * The kernel height is a run-time loop: a range of kernel rows is what borders need anyway.  Looped taps are
  * as fast as unrolled ones in long loops (99 % of peak in L1; Zen 5, W's 5 and 7 taps with both strides 1.00, but 3
  * taps 0.97); K has 3 of them unrolled for the sake of small maps, whose tiles all lie at a border (Zen 4, 512->512 @7:
  * AVX-512 91 -> 96 %, AVX2 70 -> 77 %).

@@ -131,13 +131,16 @@ bool conv2d_ends_soon(const problem *p, const conv2d_kernel *kernel)
 /*
  * 12 sums that end at once hold up the FMAs of the next tile for some 20 cycles on Zen 3, 8 hold up none, which counts
  * in short tiles that write NHWC at once (16x112x112 16x1x1 81 -> 95 % of peak, 32x112x112 16x1x1 87 -> 99, 3x224x224
- * 16x3x3 s2 86 -> 91; 128x55x55 16x1x1 0.93).
+ * 16x3x3 s2 86 -> 91; 128x55x55 16x1x1 0.93).  A 1x1 gains more by rounds of four channels and by what 12 sums fetch
+ * (gen/family_k_short.c; 48x160x160 48x1x1 1.05, 64x56x56 128x1x1 1.04 to 1.19, 56x270x480 12x1x1 1.2 to 1.3; but
+ * 32x27x27 128x1x1 0.92 to 1.02, 12x270x480 56x1x1 0.9).
  */
 bool conv2d_ends_lightly(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { LIGHT = 4, LONG_ROW = 6 * LIGHT };
+    enum { LIGHT = 4, LONG_ROW = 6 * LIGHT, ROUNDS_PAY = 48 };
     const bool alike = p->out_width % LIGHT == 0 || p->out_width >= LONG_ROW; /* 3 columns are too few sums */
-    return conv2d_ends_soon(p, kernel) && kernel->tile_channels == 2 && alike;
+    const bool rounds = p->kernel_height * p->kernel_width == 1 && p->in_channels >= ROUNDS_PAY;
+    return conv2d_ends_soon(p, kernel) && kernel->tile_channels == 2 && alike && !rounds;
 }
 
 /* K's tiles of more than few columns expect columns outside the input at one end of them only (gen/edge_columns.c). */

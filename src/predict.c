@@ -177,6 +177,7 @@ static bool spares_loads(const problem *p, const conv2d_kernel *kernel)
 {
     enum { FEWEST_TAPS = 16 };
     return conv2d_ends_soon(p, kernel) && kernel->tile_channels == 3 && counts_loads(p) &&
+           p->out_channels > (size_t)2 * kernel->lanes &&
            p->in_channels * p->kernel_height * p->kernel_width >= FEWEST_TAPS;
 }
 

@@ -36,19 +36,19 @@ static inline bool exceeds_l2(const problem *p, size_t times)
 }
 
 /*
- * K: whether its tiles may write an output past the caches, if that is aligned: one of whole lines, so large that little
- * of it would be left in the last cache, and of so few products that the tiles wait for memory (Zen 4, AVX-512, L3 of
- * 32 MiB: 12->48 @330 1x1, 21 MB, 1.23; 3->64 @448 3x3 1.1, 32->32 @512 1x1 and 64->64 @570 3x3 0.99).  AVX2 writes
- * lines in halves, which pays on Zen 3 where products are fewest (1->64 @572 3x3 1.14 to 1.27, 12->48 @330 1x1 1.2 to
- * 1.6, 16->32 @320 1x1 1.03 to 1.2; 3->64 @448 3x3 0.95 to 1.06, 8->32 @400 3x3 0.9), but not on Zen 4 (32->32 @512
- * 1x1 0.69).
+ * K: whether its tiles may write an output past the caches, if that is aligned: one of whole lines, so large that
+ * little of it would be left in the last cache, and of so few products that the tiles wait for memory (Zen 4, AVX-512,
+ * L3 of 32 MiB: 12->48 @330 1x1, 21 MB, 1.23; 3->64 @448 3x3 1.1, 32->32 @512 1x1 and 64->64 @570 3x3 0.99).  AVX2
+ * writes lines in halves, which pays on Zen 3 where products are fewest (1->64 @572 3x3 1.14 to 1.42, 12->48 @330 1x1
+ * 1.2 to 1.6, 16->32 @320 1x1 1.03 to 1.5; 3->64 @448 3x3 0.95 to 1.06, 8->32 @400 3x3 0.9), but not on Zen 4 (32->32
+ * @512 1x1 0.69).
  */
 static inline bool k_may_stream(const problem *p, const conv2d_kernel *kernel)
 {
     enum { STREAMED_L2S = 24, FEW_PRODUCTS = 100, FEWEST_PRODUCTS = 20 };
     const size_t floats = p->out_channels * p->out_height * p->out_width * p->groups * p->batch;
-    const bool once = !p->has_residual && p->curve == CONV2D_NONE,
-               halves = has_small_l2() && kernel->tile_channels == 2;
+    const bool once = !p->has_residual && p->curve == CONV2D_NONE;
+    const bool halves = has_small_l2() && kernel->tile_channels == 2;
     const size_t few = kernel->lanes == 16 ? FEW_PRODUCTS : halves ? FEWEST_PRODUCTS : 0;
     return kernel->stride_w == 0 && p->out.channel == 1 && once && p->out_channels % LINE_FLOATS == 0 &&
            p->in_channels * p->kernel_height * p->kernel_width < few &&
