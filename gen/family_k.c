@@ -113,32 +113,31 @@ static bool on_padding(const spec *s, int tap, int pixel)
     return (left && from_left < 1) || (right && from_right < 1);
 }
 
-static void emit_weight_uses(writer *w, const spec *s)
+/* A tap of known width, whose weights are the so many-th behind the pointer. */
+static void emit_tap(writer *w, const spec *s, int tap, int weight)
 {
+    line(w, "OPAQUE(taps);");
+    scope_begin(w);
+    emit_k_weights(w, s, weight);
+    for (int p = 0; p < s->tile.columns; p++) {
+        emit_k_step(w, s, p);
+        if (!on_padding(s, tap, p))
+            emit_k_pixel(w, s, tap, p);
+        else if (fixes_sums(s)) /* keeps its place among the others, or clang 14 spills (3x4, both borders) */
+            emit_k_pins(w, s, p, p);
+    }
     for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
         line(w, "USE(weight%d);", v);
+    block_end(w);
 }
 
 static void emit_unrolled_taps(writer *w, const spec *s)
 {
-    const int last = s->tile.columns - 1;
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
         if (tap > 0 && !s->taps.stride)
             line(w, "taps += tap_pitch;");
-        if (last == 0 && on_padding(s, tap, 0))
-            continue;
-        line(w, "OPAQUE(taps);");
-        scope_begin(w);
-        emit_k_weights(w, s, tap);
-        for (int p = 0; p <= last; p++) {
-            emit_k_step(w, s, p);
-            if (!on_padding(s, tap, p))
-                emit_k_pixel(w, s, tap, p);
-            else if (fixes_sums(s)) /* keeps its place among the others, or clang 14 spills (3x4, both borders) */
-                emit_k_pins(w, s, p, p);
-        }
-        emit_weight_uses(w, s);
-        block_end(w);
+        if (s->tile.columns > 1 || !on_padding(s, tap, 0))
+            emit_tap(w, s, tap, tap);
     }
     line(w, "weights += %d;", s->taps.kernel_width * 16);
 }
@@ -194,32 +193,17 @@ static bool unrolls_rows(const spec *s)
     return !s->isa->mask_registers && s->taps.kernel_width == 3 && s->border == INTERIOR && large;
 }
 
-static void emit_one_of_nine(writer *w, const spec *s, int tap)
-{
-    line(w, "OPAQUE(taps);");
-    scope_begin(w);
-    emit_k_weights(w, s, tap);
-    for (int p = 0; p < s->tile.columns; p++) {
-        emit_k_step(w, s, p);
-        emit_k_pixel(w, s, tap % 3, p);
-    }
-    emit_weight_uses(w, s);
-    block_end(w);
-}
-
 static void emit_nine_taps(writer *w, const spec *s)
 {
     const bool apart = !s->taps.stride; /* taps, which else are numbers behind their row */
-    if (apart)
-        line(w, "const ptrdiff_t row_step = in_row_pitch - 2 * tap_pitch;");
-    else
-        line(w, "const ptrdiff_t row_step = in_row_pitch;");
-    line(w, "const ptrdiff_t channel_step = in_channel_pitch - 2 * in_row_pitch%s;", apart ? " - 2 * tap_pitch" : "");
+    const char *const back = apart ? " - 2 * tap_pitch" : "";
+    line(w, "const ptrdiff_t row_step = in_row_pitch%s;", back);
+    line(w, "const ptrdiff_t channel_step = in_channel_pitch - 2 * in_row_pitch%s;", back);
     line(w, "const float *taps = in;");
     block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
     emit_k_prefetch(w, s, true);
     for (int tap = 0; tap < 9; tap++) {
-        emit_one_of_nine(w, s, tap);
+        emit_tap(w, s, tap % 3, tap);
         if (tap % 3 == 2)
             line(w, "taps += %s;", tap == 8 ? "channel_step" : "row_step");
         else if (apart)
@@ -234,20 +218,19 @@ static void emit_nine_taps(writer *w, const spec *s)
 static void emit_channels(writer *w, const spec *s)
 {
     emit_k_prefetch_setup(w, s);
-    if (unrolls_rows(s)) {
-        block_begin(w, "if (tile->kernel_rows == 3)");
+    const bool nine = unrolls_rows(s);
+    if (!nine && !k_has_short_loop(s)) {
+        emit_long_channels(w, s);
+        return;
+    }
+    block_begin(w, "if (tile->kernel_rows == %d)", nine ? 3 : 1);
+    if (nine)
         emit_nine_taps(w, s);
-        block_else(w);
-        emit_long_channels(w, s);
-        block_end(w);
-    } else if (k_has_short_loop(s)) {
-        block_begin(w, "if (tile->kernel_rows == 1)");
+    else
         emit_k_short_channels(w, s);
-        block_else(w);
-        emit_long_channels(w, s);
-        block_end(w);
-    } else
-        emit_long_channels(w, s);
+    block_else(w);
+    emit_long_channels(w, s);
+    block_end(w);
 }
 
 static void emit_one_tile(writer *w, const spec *s)

@@ -6,10 +6,10 @@
 #include "spec.h"
 
 /*
- * The kernel height is a run-time loop: a range of kernel rows is what borders need anyway.  Looped taps are
- * as fast as unrolled ones in long loops (99 % of peak in L1; Zen 5, W's 5 and 7 taps with both strides 1.00, but 3
- * taps 0.97); K has 3 of them unrolled for the sake of small maps, whose tiles all lie at a border (Zen 4, 512->512 @7:
- * AVX-512 91 -> 96 %, AVX2 70 -> 77 %).
+ * The kernel height is a run-time loop, beside which AVX2's larger tiles of K have the nine taps of a 3x3 in a row: a
+ * range of kernel rows is what borders need anyway.  Looped taps are as fast as unrolled ones in long loops (99 % of
+ * peak in L1; Zen 5, W's 5 and 7 taps with both strides 1.00, but 3 taps 0.97); K has 3 of them unrolled for the sake
+ * of small maps, whose tiles all lie at a border (Zen 4, 512->512 @7: AVX-512 91 -> 96 %, AVX2 70 -> 77 %).
  */
 static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};

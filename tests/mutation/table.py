@@ -144,7 +144,7 @@ MUTANTS = [
     ('nine taps at once are those of a kernel of three rows (K)', 'gen/family_k.c',
      'weights += 9 * 16 + weights_skip;', 'weights += 9 * 16;', 'contract'),
     ('nine taps at once begin their rows two taps late (K, any stride)', 'gen/family_k.c',
-     'row_step = in_row_pitch - 2 * tap_pitch;', 'row_step = in_row_pitch;', 'kernels random variants'),
+     'row_step = in_row_pitch%s;", back);', 'row_step = in_row_pitch;");', 'kernels random variants'),
     ('four columns at once store parts of vectors as whole ones (K)', 'gen/store.c',
      'for (; mask == 0xff && column >= %d;', 'for (; column >= %d;', 'kernels bounds random'),
     ('a pixel beyond the workspace is copied (K)', 'src/run_k_pixels.c',
