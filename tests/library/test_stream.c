@@ -44,8 +44,9 @@ static const stream_row rows[] = {
      NHWC,
      .streams = true},
     {.in = 4, .height = 40, .width = 100, .out = 64, .kernel = 3, .pad = 1, .groups = 2, NHWC, .streams = true},
-    /* Part of a line a pixel; a residual, and an activation that a pass applies. */
+    /* Part of a line a pixel, or a group; a residual, and an activation that a pass applies. */
     {.in = 3, .height = 40, .width = 100, .out = 56, .kernel = 3, .pad = 1, NHWC},
+    {.in = 4, .height = 40, .width = 100, .out = 48, .kernel = 3, .pad = 1, .groups = 2, NHWC},
     {.in = 3, .height = 40, .width = 100, .out = 48, .kernel = 3, .pad = 1, .residual = residual_given, NHWC},
     {.in = 3, .height = 40, .width = 100, .out = 48, .kernel = 3, .pad = 1, .activation = CONV2D_SILU, NHWC},
     /* An output that the caches hold, one that takes longer to compute than to write, and planes. */
