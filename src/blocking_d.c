@@ -77,7 +77,8 @@ static bool crowds_sets(const problem *p, const conv2d_kernel *kernel)
     const size_t taps = p->kernel_height * p->kernel_width, pitch = (size_t)p->in.column * sizeof(float);
     const size_t pixels = p->in_height * p->in_width;
     const bool many = taps > FEW_TAPS, narrow = kernel->lanes < CONV2D_OC_BLOCK;
-    const bool waits = has_small_l2() && p->stride_w == 1 && pixels >= SOME_PIXELS && !exceeds_l2(p, HALF_FAR_L2S);
+    const bool waits =
+        waits_like_zen3(kernel) && p->stride_w == 1 && pixels >= SOME_PIXELS && !exceeds_l2(p, HALF_FAR_L2S);
     const bool two_sets = narrow && (many || waits);
     if (pitch % (two_sets ? SET_BYTES / 2 : SET_BYTES) != 0 || p->dilation_h > 1 || p->dilation_w > 1)
         return false;

@@ -49,12 +49,13 @@ double conv2d_miss_cycles(const problem *p, double column_bytes, double line_cyc
 
 /* Tiles of a strided 1x1 over planes find few columns in a line, and each line of inputs or weights takes 2.3 cycles
  * from the L2 (Zen 5, 256x14x14 512x1x1 s2 in place: 81 % of peak, on a copy 90), if they do not stay in the L1. */
-static double strided_cycles(const problem *p, size_t channels, size_t columns, size_t in_channels)
+static double strided_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns,
+                             size_t in_channels)
 {
     if (p->kernel_width > 1 || p->stride_w == 1 || p->in.column != 1)
         return 0;
-    const double lines = real(channels) / 16 + real(columns * p->stride_w) / 16 + 1;
-    if (has_small_l2()) /* Zen 3 waits for them in any case, 128x28x28 256x1x1 s2 in place 0.73 times W's speed */
+    const double lines = real(vectors * kernel->lanes) / 16 + real(columns * p->stride_w) / 16 + 1;
+    if (waits_like_zen3(kernel)) /* in any case: 128x28x28 256x1x1 s2 in place 0.73 times W's speed */
         return 3 * lines;
     return lines * real(in_channels) * 64 > 0.75 * real(conv2d_cpu()->l1_bytes) ? 2.3 * lines : 0;
 }
@@ -70,7 +71,7 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > conv2d_cpu()->l1_bytes / 2;
     const double taps = tap_cycles(real(vectors * columns), loads, kernel);
-    const double strided = strided_cycles(p, vectors * kernel->lanes, columns, in_channels);
+    const double strided = strided_cycles(p, kernel, vectors, columns, in_channels);
     return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * real(vectors) : 0) +
            (conv2d_transposes_planes(p, kernel) ? 0 : conv2d_miss_cycles(p, real(columns * p->stride_w * 4), 0.8));
 }
@@ -134,7 +135,8 @@ static double k_visit_factor(const problem *p, const conv2d_kernel *kernel)
     const size_t many = (size_t)3 * CONV2D_OC_BLOCK, floats = p->in_channels * p->in_height * p->in_width;
     if (is_fast_pointwise(p, kernel))
         return exceeds_l2(p, 12) ? 2.5 : 0.5;
-    return has_small_l2() && p->in_channels >= many && floats > conv2d_cpu()->l2_bytes / sizeof(float) ? 0.3 : 1;
+    return waits_like_zen3(kernel) && p->in_channels >= many && floats > conv2d_cpu()->l2_bytes / sizeof(float) ? 0.3
+                                                                                                                : 1;
 }
 
 /* How many times as long tiles take that use but part of the lines of NHWC pixels, as those of small groups do. */

@@ -137,7 +137,7 @@ static double planes_factor(const problem *p, const conv2d_kernel *kernel)
     }
     const bool stays = p->in_channels * p->in_height * p->in_width <= l2 || conv2d_wants_planes(p, kernel);
     /* Zen 5, AVX2, 8 to 64 input channels of 64x64 to 374x374: half the peak of AVX2 whatever the kernel's size. */
-    if (kernel->lanes == 8 && (conv2d_cpu()->two_wide_fmas || (has_small_l2() && p->out_channels == 1)))
+    if (kernel->lanes == 8 && (conv2d_cpu()->two_wide_fmas || (waits_like_zen3(kernel) && p->out_channels == 1)))
         return kernel->kernel_width == 5 ? 0.85 : stays ? 1.3 : 1.45;
     if (stays)
         return 1;

@@ -217,7 +217,7 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     /* So is one of AVX2, for every 4, and there are few columns to a weight (Zen 3, 768x8x8 1536x1x1 0.75 times the
      * speed of K on pixels, 1024x14x14 1024x1x1 0.75 to 0.93, 640x19x19 3840x1x1 0.82, but 192x20x20 384x1x1 1.05). */
     const size_t few_columns = p->in_channels >= 512 ? 1024 : 256;
-    const bool short_panel = has_small_l2() && kernel->lanes == 8 && cost.panel && p->in.column == 1 &&
+    const bool short_panel = waits_like_zen3(kernel) && kernel->lanes == 8 && cost.panel && p->in.column == 1 &&
                              p->out_channels >= 96 && p->out_width <= few_columns;
     const double crowd = crowds ? 1.4 : tall ? 1.15 : short_panel ? 1.05 + 12 / real(p->out_width) : 1;
     return small * waits * crowd * (cost.taps * taps + (cost.ends + masks) * real(p->out_height)) + group + copies +

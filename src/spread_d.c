@@ -77,7 +77,7 @@ static bool lines_crowd(const conv2d_kernel *kernel, const problem *p, size_t ro
     const size_t bytes = (size_t)p->in.column * sizeof(float) | SET_BYTES, period = bytes & (~bytes + 1);
     const size_t columns = (kernel->tile_columns - 1) * p->stride_w + p->kernel_width;
     const size_t lines = ((rows - 1) * p->stride_h + p->kernel_height) * columns;
-    return has_small_l2() && pairs && lines > conv2d_cpu()->l1_bytes / period * 2 / 3;
+    return waits_like_zen3(kernel) && pairs && lines > conv2d_cpu()->l1_bytes / period * 2 / 3;
 }
 
 /* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for one
@@ -169,10 +169,11 @@ static bool waits_for_memory(const conv2d_kernel *kernel, const problem *p)
 {
     enum { FAR_L2S = 12, LEAST = 24, FEW = 96, MANY = 512 };
     const size_t channels = p->groups * p->out_channels, width = kernel->kernel_width;
-    const bool counts = (channels >= LEAST && channels <= FEW) || (channels >= MANY && width == 3);
+    const size_t many = has_small_l2() ? MANY : MANY + 1; /* Zen 4, 512x112x112 0.88 */
+    const bool counts = (channels >= LEAST && channels <= FEW) || (channels >= many && width == 3);
     const bool strided = kernel->stride_w == 2 && p->stride_h == 2 && (width == 3 || width == 5);
     const bool in_place = p->in.channel == 1 && p->out.channel == 1 && p->dilation_h == 1 && p->dilation_w == 1;
-    return has_small_l2() && kernel->lanes == 8 && !kernel->grouped && strided && in_place && counts &&
+    return waits_like_zen3(kernel) && kernel->lanes == 8 && !kernel->grouped && strided && in_place && counts &&
            exceeds_l2(p, FAR_L2S);
 }
 

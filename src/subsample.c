@@ -111,7 +111,7 @@ void conv2d_set_subsampled(blocking *b, const problem *p, const conv2d_kernel *k
     const size_t channels = p->groups * p->in_channels, pixels = p->out_height * p->out_width;
     const size_t fitting = conv2d_cpu()->l2_bytes / 2 / sizeof(float) / channels;
     /* All at once where that is less than to read the weights for each piece (Zen 3, 1536x28x28 1536x1x1 s2). */
-    const bool heavy = has_small_l2() && channels * pixels <= packed_block_size(p) * group_blocks(p) / 4;
+    const bool heavy = waits_like_zen3(kernel) && channels * pixels <= packed_block_size(p) * group_blocks(p) / 4;
     const size_t columns = heavy ? pixels : fitting >= TILES ? fitting / TILES * TILES : max_size(fitting, FEWEST);
     b->subsampled_columns = min_size(columns, pixels);
     b->subsampled_pitch = channel_pitch(b->subsampled_columns);

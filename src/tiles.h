@@ -14,6 +14,12 @@ static inline bool has_small_l2(void)
     return conv2d_cpu()->l2_bytes < 1 << 20;
 }
 
+/* What was measured on Zen 3, and of AVX2 on Zen 4 as well (an L2 of 1 MiB, FMAs of 256 bits). */
+static inline bool waits_like_zen3(const conv2d_kernel *kernel)
+{
+    return has_small_l2() || (kernel->lanes == 8 && !conv2d_cpu()->two_wide_fmas);
+}
+
 /* 2 MiB of Sapphire and Emerald Rapids, whose L3 is far away: 12 to 15 GB/s a core.  What follows from it was measured
  * on Emerald Rapids only. */
 static inline bool has_large_l2(void)
