@@ -221,8 +221,10 @@ static void run_units(k_run *run, share units)
 static bool tiles_finish(const ready_plan *plan)
 {
     const problem *p = &plan->problem;
+    const conv2d_kernel *kernel = plan->kernel;
     const bool clamps = p->activation != CONV2D_LEAKY_RELU && !p->has_residual;
-    return p->out.channel == 1 && (clamps || (plan->kernel->stride_w == 0 && plan->kernel->kernel_width != 0));
+    const bool finish = kernel->stride_w == 0 && (kernel->kernel_width != 0 || kernel->lanes == 8);
+    return p->out.channel == 1 && (clamps || finish);
 }
 
 /* Whether they write the outputs themselves.  Sums that rest in the output between two blocks of input channels would
