@@ -41,12 +41,18 @@ static bool is_masked(const spec *s, int vector)
 /*
  * Whether it adds a residual and applies every short activation, which the store does else (NHWC, Zen 5, with a
  * residual: 64->256 @56 1x1 1.15, AVX2 1.26, 144->32 @28 1.08, 1.07; with leaky ReLU: 3->16 @416 3x3 1.24, 12->56
- * @270x480 1x1 1.34, AVX2 2.3; Zen 4, looped taps: 1->56 @270x480 5x5 1.31, 1->64 @135x480 1.21).  Not AVX-512's looped
- * taps inside, which would be another 12 KB; at a border the others have the same tiles.
+ * @270x480 1x1 1.34, AVX2 2.3).  Not for looped taps inside, which would be another 16 KB; at a border the others have
+ * the same tiles.
  */
 static bool finishes(const spec *s)
 {
-    return writes_nhwc(s) && (s->taps.kernel_width || s->border != INTERIOR || !s->isa->mask_registers);
+    return writes_nhwc(s) && (s->taps.kernel_width || s->border != INTERIOR);
+}
+
+/* Or the activation alone: AVX2's looped taps (Zen 4, leaky ReLU: 1->56 @270x480 5x5 1.31, 1->64 @135x480 5x5 1.21). */
+static bool activates(const spec *s)
+{
+    return writes_nhwc(s) && !s->isa->mask_registers;
 }
 
 static void emit_residual(writer *w, const spec *s)
@@ -135,10 +141,11 @@ static void emit_sum_stores(writer *w, const spec *s, const char *out)
 void emit_k_sums(writer *w, const spec *s)
 {
     const int count = s->tile.channels * s->tile.columns;
-    if (finishes(s)) {
+    if (finishes(s))
         emit_residual(w, s);
+    if (finishes(s) || activates(s))
         emit_activation(w, s->isa, "tile", count, sum_name, s);
-    } else
+    else
         emit_clamp(w, s->isa, "tile", count, sum_name, s);
     emit_sum_stores(w, s, k_repeats(s) ? "to" : "tile->out");
 }

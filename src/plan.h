@@ -52,7 +52,8 @@ typedef struct blocking {
     /* Workspace of a chunk's input, [row][column][channel]; scratch_column 0: tiles read the input itself. */
     ptrdiff_t scratch_column;
     size_t scratch_columns;
-    /* Strided 1x1: output pixels whose inputs are copied at a time, [in_channel][...subsampled_pitch]; 0: none are. */
+    /* Strided 1x1: output pixels whose inputs are copied at a time, their channels or they themselves
+     * subsampled_pitch apart; 0: none are. */
     size_t subsampled_columns;
     ptrdiff_t subsampled_pitch;
     size_t workspace;      /* floats that a part needs */

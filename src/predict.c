@@ -128,15 +128,17 @@ static double collision_factor(const problem *p)
 /*
  * How long AVX2's 1x1 waits for its input.  Zen 5: half as long (156 of NCHW: 1.1 % from the best kernels, so 0.7), but
  * not for memory, where W fetches it (run_w_fetch.c; 64x300x300 8x1x1 0.49, 24x1x1 0.65 times W's speed).  Zen 3: not
- * long for many channels from the L3 (144x56x56 24x1x1 1.15 times W's speed, but 1504x8x8 128x1x1 0.86).
+ * long for many channels from the L3 (144x56x56 24x1x1 1.15 times W's speed, but 1504x8x8 128x1x1 0.86); Zen 4: to few
+ * (48x160x160 24x1x1 1.2, 128x55x55 16x1x1 1.1 to 1.2, but 256x56x56 64x1x1 0.96).
  */
 static double k_visit_factor(const problem *p, const conv2d_kernel *kernel)
 {
+    enum { FEW_OUT = 24 };
     const size_t many = (size_t)3 * CONV2D_OC_BLOCK, floats = p->in_channels * p->in_height * p->in_width;
+    const bool soon = has_small_l2() || (waits_like_zen3(kernel) && p->out_channels <= FEW_OUT);
     if (is_fast_pointwise(p, kernel))
         return exceeds_l2(p, 12) ? 2.5 : 0.5;
-    return waits_like_zen3(kernel) && p->in_channels >= many && floats > conv2d_cpu()->l2_bytes / sizeof(float) ? 0.3
-                                                                                                                : 1;
+    return soon && p->in_channels >= many && floats > conv2d_cpu()->l2_bytes / sizeof(float) ? 0.3 : 1;
 }
 
 /* How many times as long tiles take that use but part of the lines of NHWC pixels, as those of small groups do. */
@@ -266,8 +268,9 @@ static double subsampled_cycles(const problem *p, const conv2d_kernel *kernel)
     const double each = p->stride_w == 2 ? 0.65 : 0.9;
     /* W's tiles of 4 channels read a copy in the L3 most often (Zen 3, 1536x28x28 1536x1x1 s2 0.81 times K's speed). */
     const bool far = kernel->family == CONV2D_FAMILY_W && has_small_l2() && b.workspace > conv2d_cpu()->l2_bytes / 4;
-    return (far ? 1.25 : 1) * family_cycles(&dense, kernel) +
-           real(p->in_channels * p->out_height) * (8 + each * real(p->out_width));
+    const double copy = p->in.column == 1 ? real(p->in_channels * p->out_height) * (8 + each * real(p->out_width))
+                                          : 0.25 * real(p->in_channels * pixels);
+    return (far ? 1.25 : 1) * family_cycles(&dense, kernel) + copy;
 }
 
 double conv2d_predict_efficiency(const problem *p, const conv2d_kernel *kernel)

@@ -217,14 +217,15 @@ static void run_units(k_run *run, share units)
     }
 }
 
-/* Whether the kernel's tiles do all that is wanted to sums of NHWC: some can but clamp (gen/family_k_sums.c). */
+/* Whether the kernel's tiles do all that is wanted to sums of NHWC: some can but clamp, or activate
+ * (gen/family_k_sums.c). */
 static bool tiles_finish(const ready_plan *plan)
 {
     const problem *p = &plan->problem;
     const conv2d_kernel *kernel = plan->kernel;
-    const bool clamps = p->activation != CONV2D_LEAKY_RELU && !p->has_residual;
-    const bool finish = kernel->stride_w == 0 && (kernel->kernel_width != 0 || kernel->lanes == 8);
-    return p->out.channel == 1 && (clamps || finish);
+    const bool any = kernel->stride_w == 0, all = any && kernel->kernel_width != 0;
+    const bool activate = p->activation != CONV2D_LEAKY_RELU || (any && (all || kernel->lanes == 8));
+    return p->out.channel == 1 && activate && (!p->has_residual || all);
 }
 
 /* Whether they write the outputs themselves.  Sums that rest in the output between two blocks of input channels would

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strided 1x1 convolutions of NCHW as dense ones: the pixels that they read, one in stride x stride, are copied apart,
- * where they are one long row.  Its tiles do not end with the rows of the output, and find what they read in few cache
- * lines (Zen 5: 1024x14x14 2048x1x1 s2 1.18, AVX2 1.23; 24x56x56 116x1x1 s2 1.24, AVX2 1.22 times as fast).
+ * Strided 1x1 convolutions as dense ones: the pixels that they read, one in stride x stride, are copied apart, where
+ * they are one long row.  Its tiles do not end with the rows of the output, and find what they read in few cache lines
+ * (Zen 5: 1024x14x14 2048x1x1 s2 1.18, AVX2 1.23; 24x56x56 116x1x1 s2 1.24, AVX2 1.22 times as fast).
  */
 #ifdef __x86_64__
 #include <xmmintrin.h>
 #endif
+
+#include <string.h>
 
 #include "tiles.h"
 
@@ -38,8 +40,24 @@ static void take_columns(const float *in, size_t stride, size_t count, float *ou
         out[i] = in[i * stride];
 }
 
-/* Output pixels [first, first + count) of an image read these. */
+static bool has_planes(const problem *p)
+{
+    return p->in.column == 1;
+}
+
+/* Output pixels [first, first + count) of an image read these of NHWC. */
 static void copy_pixels(const problem *p, const float *in, size_t first, size_t count, float *out, ptrdiff_t out_pitch)
+{
+    const ptrdiff_t column_pitch = (ptrdiff_t)p->stride_w * p->in.column;
+    for (size_t i = 0; i < count; i++, out += out_pitch) {
+        const division at = divide(first + i, p->out_width);
+        const float *row = in + (ptrdiff_t)(at.quotient * p->stride_h) * p->in.row;
+        memcpy(out, row + (ptrdiff_t)at.remainder * column_pitch, p->groups * p->in_channels * sizeof *out);
+    }
+}
+
+/* And these of planes. */
+static void copy_planes(const problem *p, const float *in, size_t first, size_t count, float *out, ptrdiff_t out_pitch)
 {
     const division at = divide(first, p->out_width);
     const ptrdiff_t row_pitch = (ptrdiff_t)p->stride_h * p->in.row;
@@ -56,11 +74,18 @@ static void copy_pixels(const problem *p, const float *in, size_t first, size_t 
     }
 }
 
-/* K of any stride reads strided pixels in place as well.  A row of few is but a part of a tile, and many
- * channels have the copy at hand (Zen 5: 256x14x14 512x1x1 s2 1.10, 128x1x1 0.9; 728x18x18 1024x1x1 1.04, 256x28x28
- * 512x1x1 0.97). */
-static bool copy_pays(const problem *p)
+/*
+ * K of any stride reads strided pixels in place as well.  A row of few is but a part of a tile, and many channels have
+ * the copy at hand (Zen 5: 256x14x14 512x1x1 s2 1.10, 128x1x1 0.9; 728x18x18 1024x1x1 1.04, 256x28x28 512x1x1 0.97).
+ * AVX2 gains by copies of NHWC pixels, too (Zen 4, 99 layers 1.10: 256x56x56 512x1x1 s2 1.1, 1024x14x14 2048x1x1 s2
+ * 1.2, 984x48x48 1968x1x1 s2 1.38), but of short ones in long rows (64x112x112 96x1x1 s2 0.94, 64x160x160 160 0.91).
+ */
+static bool copy_pays(const problem *p, const conv2d_kernel *kernel)
 {
+    enum { SOME_OUT = 96, SHORT_PIXEL = 64, LONG_ROW = 48 };
+    if (!has_planes(p))
+        return waits_like_zen3(kernel) && kernel->lanes == 8 && p->out_channels >= SOME_OUT &&
+               (p->in_channels > SHORT_PIXEL || p->out_width < LONG_ROW);
     return p->in_channels >= 384 || (p->out_width < 8 && p->out_channels >= 192);
 }
 
@@ -69,18 +94,25 @@ bool conv2d_subsamples(const problem *p, const conv2d_kernel *kernel)
     const bool k = kernel->family == CONV2D_FAMILY_K, w = kernel->family == CONV2D_FAMILY_W;
     const bool dense = (k || w) && kernel->kernel_width == 1 && kernel->stride_w == 1;
     const bool any = k && kernel->kernel_width <= 1 && kernel->stride_w == 0;
-    const bool made = dense || (any && copy_pays(p));
+    const bool made = (dense && has_planes(p)) || (any && copy_pays(p, kernel));
     const bool strided = p->kernel_height == 1 && p->kernel_width == 1 && p->stride_w > 1;
     const bool unpadded = p->pad_top == 0 && p->pad_left == 0 && (p->out_height - 1) * p->stride_h < p->in_height &&
                           (p->out_width - 1) * p->stride_w < p->in_width;
-    const bool rows_follow = p->out_height == 1 || p->out.row == (ptrdiff_t)p->out_width;
-    return made && strided && unpadded && p->in.column == 1 && p->out.column == 1 && rows_follow;
+    const bool rows_follow = p->out_height == 1 || p->out.row == (ptrdiff_t)p->out_width * p->out.column;
+    const bool known = has_planes(p) ? p->out.column == 1 : p->in.channel == 1;
+    return made && strided && unpadded && known && rows_follow;
 }
 
-/* Channels an odd number of cache lines apart use all sets of the L1. */
-static ptrdiff_t channel_pitch(size_t columns)
+/* Channels, or pixels, an odd number of cache lines apart use all sets of the L1. */
+static ptrdiff_t copy_pitch(size_t floats)
 {
-    return (ptrdiff_t)((divide_up(columns, LINE_FLOATS) | 1) * LINE_FLOATS);
+    return (ptrdiff_t)((divide_up(floats, LINE_FLOATS) | 1) * LINE_FLOATS);
+}
+
+/* Floats of the copy of so many columns. */
+static size_t copy_floats(const problem *p, size_t columns, size_t pitch)
+{
+    return (has_planes(p) ? p->groups * p->in_channels : columns) * pitch;
 }
 
 void conv2d_make_subsampled(const problem *p, size_t columns, size_t pitch, problem *dense)
@@ -90,8 +122,8 @@ void conv2d_make_subsampled(const problem *p, size_t columns, size_t pitch, prob
     dense->stride_h = dense->stride_w = 1;
     dense->in_height = dense->out_height = 1;
     dense->in_width = dense->out_width = columns;
-    dense->in.channel = (ptrdiff_t)pitch;
-    dense->in.row = dense->in.image = (ptrdiff_t)(pitch * p->groups * p->in_channels);
+    *(has_planes(p) ? &dense->in.channel : &dense->in.column) = (ptrdiff_t)pitch;
+    dense->in.row = dense->in.image = (ptrdiff_t)copy_floats(p, columns, pitch);
 }
 
 /* The blocking of the dense 1x1 of a copy, which is as good as a panel; K makes pixels of it as it does of planes. */
@@ -114,8 +146,8 @@ void conv2d_set_subsampled(blocking *b, const problem *p, const conv2d_kernel *k
     const bool heavy = waits_like_zen3(kernel) && channels * pixels <= packed_block_size(p) * group_blocks(p) / 4;
     const size_t columns = heavy ? pixels : fitting >= TILES ? fitting / TILES * TILES : max_size(fitting, FEWEST);
     b->subsampled_columns = min_size(columns, pixels);
-    b->subsampled_pitch = channel_pitch(b->subsampled_columns);
-    b->workspace = channels * (size_t)b->subsampled_pitch;
+    b->subsampled_pitch = copy_pitch(has_planes(p) ? b->subsampled_columns : channels);
+    b->workspace = copy_floats(p, b->subsampled_columns, (size_t)b->subsampled_pitch);
     problem dense;
     conv2d_make_subsampled(p, b->subsampled_columns, (size_t)b->subsampled_pitch, &dense);
     const blocking within = dense_blocking(&dense, kernel);
@@ -132,13 +164,14 @@ void conv2d_run_subsampled(const ready_plan *plan, const conv2d_args *args, size
     const share all = share_of(p->batch * pixels, part, parts);
     float *const copy = args->workspace + part * b->workspace;
     ready_plan dense = {.kernel = plan->kernel};
-    const size_t copied = p->groups * p->in_channels * (size_t)b->subsampled_pitch;
+    const size_t copied = copy_floats(p, b->subsampled_columns, (size_t)b->subsampled_pitch);
     conv2d_args within = {.in = copy, .packed = args->packed, .workspace = copy + copied};
     for (size_t pixel = all.begin, count; pixel < all.end; pixel += count) {
         const division at = divide(pixel, pixels);
-        const ptrdiff_t out = (ptrdiff_t)at.quotient * p->out.image + (ptrdiff_t)at.remainder;
+        const ptrdiff_t out = (ptrdiff_t)at.quotient * p->out.image + (ptrdiff_t)at.remainder * p->out.column;
         count = min_size(min_size(b->subsampled_columns, pixels - at.remainder), all.end - pixel);
-        copy_pixels(p, args->in + (ptrdiff_t)at.quotient * p->in.image, at.remainder, count, copy, b->subsampled_pitch);
+        (has_planes(p) ? copy_planes : copy_pixels)(p, args->in + (ptrdiff_t)at.quotient * p->in.image, at.remainder,
+                                                    count, copy, b->subsampled_pitch);
         conv2d_make_subsampled(p, count, (size_t)b->subsampled_pitch, &dense.problem);
         dense.blocking = dense_blocking(&dense.problem, plan->kernel);
         within.out = args->out + out;

@@ -38,7 +38,7 @@ static const choice choices[] = {
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"512x7x7 3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
     {"1024x14x14 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
-    {"160x7x7 960x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"160x7x7 960x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
     /* Strides, dilation, padding of more than one column, wide kernels. */
     {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_k2x14"},
     {"1024x14x14 2048x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
@@ -145,7 +145,7 @@ static const choice choices[] = {
     {"352x7x7 352x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Rows of 13 and 14 columns, few columns at the edge but all weights for them. */
     {"192x14x14 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
-    {"512x13x13 1000x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
+    {"512x13x13 1000x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
     /* Planes of a multiple of 4 KiB, whose channels share a few sets of the L1: from a panel. */
     {"256x32x32 256x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"3x224x224 16x3x3 s2 p1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
@@ -303,6 +303,7 @@ static void expect_choices(const choice *rows, size_t count, conv2d_isa isa, con
     facts.l1_bytes = kind->l1_bytes;
     facts.l2_bytes = kind->l2_bytes;
     facts.two_wide_fmas = kind->two_wide_fmas;
+    facts.isa = isa;
     other_cpu = &facts;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].isa != isa)

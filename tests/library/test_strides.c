@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Strided convolutions of NCHW on copies, a piece at a time: 1x1 run as dense ones on the pixels they read; of larger
- * kernels and many planes, where the L2 is small, all planes become pixels, and so do those of dense 1x1.
+ * Strided convolutions on copies, a piece at a time: 1x1 run as dense ones on the pixels they read; of larger kernels
+ * and many planes of NCHW, where the L2 is small, all planes become pixels, and so do those of dense 1x1.
  */
 #include <string.h>
 
@@ -63,6 +63,56 @@ ParameterizedTest(conv2d_isa *isa, strides, pointwise_run_on_copies)
         }
     }
     cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
+}
+
+/* AVX2 copies pixels of NHWC as well, where rows are not long. */
+static conv_case pixels_case(size_t i)
+{
+    conv_case c = pointwise_case(i, true);
+    conv2d_desc *const d = &c.desc;
+    d->in_layout = CONV2D_NHWC;
+    d->out_layout = i % 3 ? CONV2D_NHWC : CONV2D_NCHW;
+    d->in_pitch[2] = i % 5 == 4 ? d->in_channels + 3 : 0;
+    if (d->out_layout == CONV2D_NHWC) {
+        d->out_pitch[1] = 0;
+        d->out_pitch[2] = i % 6 == 5 ? d->out_channels + 5 : 0;
+    }
+    return c;
+}
+
+ParameterizedTestParameters(strides, pixels_run_on_copies)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, strides, pixels_run_on_copies)
+{
+    enum { L2_BYTES = 32 << 10 };
+    require_isa(*isa);
+    cpu_facts small = real_cpu();
+    small.l2_bytes = L2_BYTES;
+    other_cpu = &small;
+    size_t ran = 0, pieces = 0;
+    conv2d_kernel_info info;
+    for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
+        if (info.isa != *isa || *info.family != 'k' || !strstr(info.name, "_any_kw1_"))
+            continue;
+        for (size_t i = 0; i < 120; i++) {
+            conv_case c = pixels_case(i);
+            c.options = options_for(*isa);
+            c.options.kernel = info.name;
+            prepared ready;
+            cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+            char text[8192];
+            conv2d_explain(&ready.plan, text, sizeof text);
+            ran += strstr(text, "as a dense 1x1") != NULL;
+            pieces += conv2d_workspace_size(&ready.plan, 1) < in_extent(&c.desc) / c.desc.stride_h / c.desc.stride_w;
+            run_case(&c, &ready);
+            compare_case(&c, &ready);
+        }
+    }
+    other_cpu = NULL;
+    cr_assert(*isa != CONV2D_ISA_AVX2 || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
 }
 
 /* Whatever K would do with planes, it does with those of a copy.  24576 planes an odd number of lines apart are too
