@@ -30,41 +30,6 @@ static conv_case pointwise_case(size_t i, bool short_rows)
     return c;
 }
 
-ParameterizedTestParameters(strides, pointwise_run_on_copies)
-{
-    return each_isa();
-}
-
-ParameterizedTest(conv2d_isa *isa, strides, pointwise_run_on_copies)
-{
-    require_isa(*isa);
-    cpu_facts small = real_cpu();
-    small.l2_bytes = 4096;
-    size_t ran = 0, pieces = 0;
-    conv2d_kernel_info info;
-    for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
-        const bool k = *info.family == 'k' && strstr(info.name, "_kw1_");
-        if (info.isa != *isa || !(k || (*info.family == 'w' && strstr(info.name, "_nchw_kw1_s1_"))))
-            continue;
-        for (size_t i = 0; i < 120; i++) {
-            conv_case c = pointwise_case(i, k);
-            c.options = options_for(*isa);
-            c.options.kernel = info.name;
-            other_cpu = i % 3 ? &small : NULL;
-            prepared ready;
-            cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
-            char text[8192];
-            conv2d_explain(&ready.plan, text, sizeof text);
-            ran += strstr(text, "as a dense 1x1") != NULL;
-            pieces += conv2d_workspace_size(&ready.plan, 1) < in_extent(&c.desc) / c.desc.stride_h / c.desc.stride_w;
-            run_case(&c, &ready);
-            compare_case(&c, &ready);
-            other_cpu = NULL;
-        }
-    }
-    cr_assert(*isa == CONV2D_ISA_SCALAR || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
-}
-
 /* AVX2 copies pixels of NHWC as well, where rows are not long. */
 static conv_case pixels_case(size_t i)
 {
@@ -80,39 +45,58 @@ static conv_case pixels_case(size_t i)
     return c;
 }
 
-ParameterizedTestParameters(strides, pixels_run_on_copies)
+typedef struct copied {
+    size_t cases, in_pieces;
+} copied;
+
+/* Counts it if it runs on a copy, which may be that of a piece. */
+static void run_on_copy(conv_case *c, conv2d_isa isa, const char *kernel, const cpu_facts *cpu, copied *counts)
+{
+    c->options = options_for(isa);
+    c->options.kernel = kernel;
+    other_cpu = cpu;
+    prepared ready;
+    cr_assert_eq(prepare_case(c, &ready), CONV2D_OK, "%s", describe_case(c));
+    char text[8192];
+    conv2d_explain(&ready.plan, text, sizeof text);
+    const bool copies = strstr(text, "as a dense 1x1") != NULL;
+    counts->cases += copies;
+    counts->in_pieces +=
+        copies && conv2d_workspace_size(&ready.plan, 1) < in_extent(&c->desc) / c->desc.stride_h / c->desc.stride_w;
+    run_case(c, &ready);
+    compare_case(c, &ready);
+    other_cpu = NULL;
+}
+
+ParameterizedTestParameters(strides, pointwise_run_on_copies)
 {
     return each_isa();
 }
 
-ParameterizedTest(conv2d_isa *isa, strides, pixels_run_on_copies)
+ParameterizedTest(conv2d_isa *isa, strides, pointwise_run_on_copies)
 {
-    enum { L2_BYTES = 32 << 10 };
+    enum { CASES = 120, SMALLEST_L2 = 4096, SMALL_L2 = 32 << 10 };
     require_isa(*isa);
-    cpu_facts small = real_cpu();
-    small.l2_bytes = L2_BYTES;
-    other_cpu = &small;
-    size_t ran = 0, pieces = 0;
+    cpu_facts smallest = real_cpu(), small = real_cpu();
+    smallest.l2_bytes = SMALLEST_L2;
+    small.l2_bytes = SMALL_L2;
+    copied planes = {0}, pixels = {0};
     conv2d_kernel_info info;
     for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
-        if (info.isa != *isa || *info.family != 'k' || !strstr(info.name, "_any_kw1_"))
+        const bool k = *info.family == 'k' && strstr(info.name, "_kw1_");
+        if (info.isa != *isa || !(k || (*info.family == 'w' && strstr(info.name, "_nchw_kw1_s1_"))))
             continue;
-        for (size_t i = 0; i < 120; i++) {
-            conv_case c = pixels_case(i);
-            c.options = options_for(*isa);
-            c.options.kernel = info.name;
-            prepared ready;
-            cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
-            char text[8192];
-            conv2d_explain(&ready.plan, text, sizeof text);
-            ran += strstr(text, "as a dense 1x1") != NULL;
-            pieces += conv2d_workspace_size(&ready.plan, 1) < in_extent(&c.desc) / c.desc.stride_h / c.desc.stride_w;
-            run_case(&c, &ready);
-            compare_case(&c, &ready);
+        for (size_t i = 0; i < CASES; i++) {
+            conv_case of_planes = pointwise_case(i, k), of_pixels = pixels_case(i);
+            run_on_copy(&of_planes, *isa, info.name, i % 3 ? &smallest : NULL, &planes);
+            if (strstr(info.name, "_any_kw1_"))
+                run_on_copy(&of_pixels, *isa, info.name, &small, &pixels);
         }
     }
-    other_cpu = NULL;
-    cr_assert(*isa != CONV2D_ISA_AVX2 || (ran > 200 && pieces > 50), "%zu cases, %zu in pieces", ran, pieces);
+    cr_assert(*isa == CONV2D_ISA_SCALAR || (planes.cases > 200 && planes.in_pieces > 50),
+              "planes: %zu cases, %zu in pieces", planes.cases, planes.in_pieces);
+    cr_assert(*isa != CONV2D_ISA_AVX2 || (pixels.cases > 200 && pixels.in_pieces > 50),
+              "pixels: %zu cases, %zu in pieces", pixels.cases, pixels.in_pieces);
 }
 
 /* Whatever K would do with planes, it does with those of a copy.  24576 planes an odd number of lines apart are too

@@ -173,6 +173,8 @@ FAMILY_D = [
      '.workspace = copy + copied', '.workspace = copy', 'strides'),
     ('pixels made of a copy have no room (strided 1x1)', 'src/subsample.c',
      'if (within.scratch_column)', 'if (0)', 'strides'),
+    ('looped taps leave leaky ReLU to nobody (K, AVX2)', 'gen/family_k_sums.c',
+     'return finishes(s) || (writes_nhwc(s) && !s->isa->mask_registers);', 'return finishes(s);', 'random contract'),
     ('outputs of pixels copied are a float apart (strided 1x1)', 'src/subsample.c',
      '(ptrdiff_t)at.remainder * p->out.column;', '(ptrdiff_t)at.remainder;', 'strides'),
     ('copied pixels follow each other in their row (strided 1x1)', 'src/subsample.c',
