@@ -77,8 +77,8 @@ static void copy_planes(const problem *p, const float *in, size_t first, size_t 
 /*
  * K of any stride reads strided pixels in place as well.  A row of few is but a part of a tile, and many channels have
  * the copy at hand (Zen 5: 256x14x14 512x1x1 s2 1.10, 128x1x1 0.9; 728x18x18 1024x1x1 1.04, 256x28x28 512x1x1 0.97).
- * AVX2 gains by copies of NHWC pixels, too (Zen 4, 99 layers 1.10: 256x56x56 512x1x1 s2 1.1, 1024x14x14 2048x1x1 s2
- * 1.2, 984x48x48 1968x1x1 s2 1.38), but of short ones in long rows (64x112x112 96x1x1 s2 0.94, 64x160x160 160 0.91).
+ * AVX2 gains by copies of NHWC pixels, too (Zen 4, 99 layers 1.07: 256x56x56 512x1x1 s2 1.05, 1024x14x14 2048x1x1 s2
+ * 1.15, 512x28x28 1024x1x1 s2 1.10), but of short ones in long rows (64x112x112 96x1x1 s2 0.94, 64x160x160 160 0.91).
  */
 static bool copy_pays(const problem *p, const conv2d_kernel *kernel)
 {
