@@ -11,6 +11,10 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file);
 /* The comment above a tile and its opening line; the caller closes the block. */
 void emit_tile_begin(writer *w, const spec *s);
 
+/* Has emit write about every tile of the set that is generated. */
+typedef void emit_fn(writer *w, const spec *s);
+void emit_set(writer *w, const tile_set *set, emit_fn *emit);
+
 void emit_tile(writer *w, const spec *s);
 void emit_w_tile(writer *w, const spec *s);
 /* W: one of the unrolled taps, or tap 0 for a loop over them. */

@@ -10,27 +10,18 @@
 
 #include "emit_d.h"
 
-typedef void visit_fn(writer *w, const spec *s);
-
-/* Calls visit for every tile of the set that is generated; stops the program at a spec that does not fit. */
-static void visit_set(const tile_set *set, visit_fn *visit, writer *w)
+/* Stops the program at a spec that does not fit. */
+static void check_fits(writer *w, const spec *s)
 {
-    for (size_t t = 0; t < set->tap_count; t++)
-        for (size_t i = 0; i < set->tile_count; i++)
-            for (int b = INTERIOR; b < BORDER_COUNT; b++) {
-                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b};
-                if (!spec_generated(&s))
-                    continue;
-                if (!spec_fits(&s)) {
-                    char name[SPEC_NAME_SIZE];
-                    const budget b = spec_budget(&s);
-                    spec_name(&s, name, sizeof name);
-                    fprintf(stderr, "convgen: %s does not fit: %d of %d registers, or too large a tile or stride\n",
-                            name, budget_registers(&b), s.isa->registers);
-                    exit(EXIT_FAILURE);
-                }
-                visit(w, &s);
-            }
+    (void)w;
+    if (spec_fits(s))
+        return;
+    char name[SPEC_NAME_SIZE];
+    const budget b = spec_budget(s);
+    spec_name(s, name, sizeof name);
+    fprintf(stderr, "convgen: %s does not fit: %d of %d registers, or too large a tile or stride\n", name,
+            budget_registers(&b), s->isa->registers);
+    exit(EXIT_FAILURE);
 }
 
 static void declare(writer *w, const spec *s)
@@ -57,7 +48,7 @@ static int print_kernel(const char *name)
     writer w = {stdout, 0};
     wanted_kernel = name;
     for (size_t i = 0; i < tile_set_count; i++)
-        visit_set(&tile_sets[i], print_wanted, &w);
+        emit_set(&w, &tile_sets[i], print_wanted);
     fprintf(stderr, "convgen: no kernel '%s'\n", name);
     return EXIT_FAILURE;
 }
@@ -93,7 +84,7 @@ static void write_header(const char *directory)
     line(&w, "#define CONV2D_KERNELS_H");
     line(&w, "#include \"kernel.h\"");
     for (size_t i = 0; i < tile_set_count; i++) {
-        visit_set(&tile_sets[i], declare, &w);
+        emit_set(&w, &tile_sets[i], declare);
         if (tile_sets[i].family == FAMILY_K) {
             char nchw[SPEC_NAME_SIZE], nhwc[SPEC_NAME_SIZE], transpose[SPEC_NAME_SIZE];
             store_name(tile_sets[i].isa, "nchw", nchw, sizeof nchw);
@@ -127,7 +118,7 @@ static void write_set(const char *directory, const tile_set *set)
     emit_prelude(&w, set->isa, file);
     if (is_rows(set->family))
         emit_d_helpers(&w, set->isa);
-    visit_set(set, emit_tile, &w);
+    emit_set(&w, set, emit_tile);
     if (set->family == FAMILY_K)
         emit_stores(&w, set->isa);
     if (set->family == FAMILY_W)
@@ -157,6 +148,8 @@ int main(int argc, char **argv)
         fputs("usage: convgen DIRECTORY | convgen --kernel NAME\n", stderr);
         return 2;
     }
+    for (size_t i = 0; i < tile_set_count; i++)
+        emit_set(NULL, &tile_sets[i], check_fits);
     write_header(argv[1]);
     for (size_t i = 0; i < tile_set_count; i++)
         write_set(argv[1], &tile_sets[i]);

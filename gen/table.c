@@ -2,16 +2,55 @@
 /* The dispatch table: one row per main tile and tap row, each with all tiles that it may use. */
 #include "emit.h"
 
+void emit_set(writer *w, const tile_set *set, emit_fn *emit)
+{
+    for (size_t t = 0; t < set->tap_count; t++)
+        for (size_t i = 0; i < set->tile_count; i++)
+            for (int b = INTERIOR; b < BORDER_COUNT; b++) {
+                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b};
+                if (spec_generated(&s))
+                    emit(w, &s);
+            }
+}
+
 static spec interior_spec(const tile_set *set, const tap_row *taps, const tile_row *tile)
 {
     return (spec){set->family, set->isa, *taps, *tile, INTERIOR};
 }
 
-static void emit_tile_name(writer *w, const spec *s, const char *format)
+static void emit_function(writer *w, const spec *s)
 {
     char name[SPEC_NAME_SIZE];
     spec_name(s, name, sizeof name);
-    line(w, format, spec_generated(s) ? name : "NULL");
+    line(w, "%s,", name);
+}
+
+/* The constant for a function's place among conv2d_tile_functions: place_of_<name> */
+static void emit_place(writer *w, const spec *s)
+{
+    char name[SPEC_NAME_SIZE];
+    spec_name(s, name, sizeof name);
+    line(w, "place_of_%s,", name);
+}
+
+static void emit_all(writer *w, const char *begin, const char *none, emit_fn *emit)
+{
+    block_begin(w, "%s", begin);
+    line(w, "%s,", none);
+    line(w, "#ifdef __x86_64__");
+    for (size_t i = 0; i < tile_set_count; i++)
+        emit_set(w, &tile_sets[i], emit);
+    line(w, "#endif");
+    block_end_with(w, ";");
+    blank(w);
+}
+
+static void emit_variant(writer *w, const spec *s)
+{
+    if (spec_generated(s))
+        emit_place(w, s);
+    else
+        line(w, "no_tile,");
 }
 
 /* tiles_<taps>__<isa>_<family> */
@@ -21,6 +60,9 @@ static void tiles_name(const tile_set *set, const tap_row *taps, char *name, siz
              families[set->family].file);
 }
 
+/* In the order of kernel.h's constants for conv2d_tile_row's variant[]. */
+static const border variants[] = {INTERIOR, LEFT, RIGHT, BOTH, THROUGH, ALONG, RIGHT_HALF, FOLDED};
+
 static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
 {
     char name[SPEC_NAME_SIZE];
@@ -28,19 +70,12 @@ static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
     block_begin(w, "static const conv2d_tile_row %s[] =", name);
     for (size_t i = 0; i < set->tile_count; i++) {
         const spec tile = interior_spec(set, taps, &set->tiles[i]);
-        const spec interior = spec_called(tile, INTERIOR), left = spec_called(tile, LEFT);
-        const spec right = spec_called(tile, RIGHT), both = spec_called(tile, BOTH);
-        const spec through = spec_called(tile, THROUGH), along = spec_called(tile, ALONG);
-        const spec right_half = spec_called(tile, RIGHT_HALF), folded = spec_called(tile, FOLDED);
-        line(w, "{%d, %d,", set->tiles[i].channels, set->tiles[i].columns);
-        emit_tile_name(w, &interior, " {%s,");
-        emit_tile_name(w, &left, "  %s,");
-        emit_tile_name(w, &right, "  %s,");
-        emit_tile_name(w, &both, "  %s,");
-        emit_tile_name(w, &through, "  %s,");
-        emit_tile_name(w, &along, "  %s,");
-        emit_tile_name(w, &right_half, "  %s,");
-        emit_tile_name(w, &folded, "  %s}},");
+        block_begin(w, "{%d, %d,", tile.tile.channels, tile.tile.columns);
+        for (size_t b = 0; b < sizeof variants / sizeof variants[0]; b++) {
+            const spec called = spec_called(tile, variants[b]);
+            emit_variant(w, &called);
+        }
+        block_end_with(w, "},");
     }
     block_end_with(w, ";");
 }
@@ -86,7 +121,7 @@ static void emit_kernel_row(writer *w, const tile_set *set, const tap_row *taps,
         tiles_name(set, &(tap_row){.kernel_width = 3}, tiles, sizeof tiles);
         line(w, ".three_taps = %s,", tiles);
     }
-    line(w, ".helpers = &helpers__%s,", set->isa->name);
+    line(w, ".functions = conv2d_tile_functions, .helpers = &helpers__%s,", set->isa->name);
     block_end_with(w, ",");
 }
 
@@ -110,6 +145,11 @@ void emit_table(writer *w)
     line(w, "/* kernel_table.c: written by convgen, do not edit. */");
     line(w, "#include \"kernels.h\"");
     blank(w);
+    emit_all(w, "conv2d_tile_fn *const conv2d_tile_functions[] =", "NULL", emit_function);
+    line(w,
+         "const size_t conv2d_tile_function_count = sizeof conv2d_tile_functions / sizeof conv2d_tile_functions[0];");
+    blank(w);
+    emit_all(w, "enum", "no_tile", emit_place);
     line(w, "static const conv2d_helpers helpers__scalar = {.activate = conv2d_activate__scalar};");
     line(w, "#ifdef __x86_64__");
     emit_helpers(w, &isa_avx2);

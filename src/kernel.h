@@ -149,13 +149,14 @@ enum { CONV2D_THROUGH = 4 };
 /* And the one for one output channel that goes along the columns. */
 enum { CONV2D_ALONG = 5 };
 
-/* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides;
- * W has one for all sides, for one vector of columns, and it also serves the end of a row; some tiles of D, NHWC, have
- * that for BOTH alone, which serves places inside, too. */
+/* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides,
+ * as its place among the kernel's functions, of which 0 is none: pointers, with a relocation for each row that shares
+ * one, would be 50 KB more.  W has one for all sides, for one vector of columns, and it also serves the end of a row;
+ * some tiles of D, NHWC, have that for BOTH alone, which serves places inside, too. */
 typedef struct conv2d_tile_row {
     uint8_t channels; /* W: output channels.  K: vectors of output channels.  D: output rows */
     uint8_t columns;  /* W and D, NCHW: vectors of output columns.  K and D, NHWC: output columns */
-    conv2d_tile_fn *variant[8];
+    uint16_t variant[8];
 } conv2d_tile_row;
 
 enum { CONV2D_MAX_TILE_CHANNELS = 16, CONV2D_MAX_TILE_COLUMNS = 14 };
@@ -220,9 +221,12 @@ typedef struct conv2d_kernel {
     const conv2d_tile_row *tiles;      /* the main tile and those for remainders */
     const conv2d_tile_row *three_taps; /* K, AVX2, looped taps: the same tiles with three unrolled ones; or NULL */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
-    const conv2d_helpers *helpers; /* its ISA's */
+    conv2d_tile_fn *const *functions; /* of tiles, all kernels' */
+    const conv2d_helpers *helpers;    /* its ISA's */
 } conv2d_kernel;
 
+extern conv2d_tile_fn *const conv2d_tile_functions[];
+extern const size_t conv2d_tile_function_count;
 extern const conv2d_kernel conv2d_kernels[];
 extern const size_t conv2d_kernel_count;
 

@@ -71,7 +71,7 @@ static void run_parts(d_nhwc_run *run, const conv2d_tile_row *like)
         last.residual = run->residual ? run->tile.residual + out : NULL;
         last.column = run->tile.column + (ptrdiff_t)(column * p->stride_w);
         last.columns = d_inside(last.column, p->in_width);
-        row->variant[CONV2D_PART](&last);
+        tile_function(run->kernel, row, CONV2D_PART)(&last);
         column += row->columns;
     }
 }
@@ -80,11 +80,11 @@ static void run_parts(d_nhwc_run *run, const conv2d_tile_row *like)
 static void run_place(d_nhwc_run *run, const conv2d_tile_row *row, int variant)
 {
     if (run->vectors)
-        row->variant[variant](&run->tile);
+        tile_function(run->kernel, row, variant)(&run->tile);
     if (!run->rest)
         return;
     if (run->tail)
-        run_tail(run, row->variant[variant]);
+        run_tail(run, tile_function(run->kernel, row, variant));
     else
         run_parts(run, row);
 }

@@ -65,7 +65,8 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
             if (p->has_residual)
                 run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
             run->tile.vectors = min_size(most, span->count - vector);
-            tile_of(run->kernel, run->kernel->rolls_down ? 1 : rows, 1)->variant[span->variant](&run->tile);
+            tile_function(run->kernel, tile_of(run->kernel, run->kernel->rolls_down ? 1 : rows, 1),
+                          span->variant)(&run->tile);
         }
     }
 }
@@ -90,7 +91,7 @@ static void run_looped_row(d_run *run, const d_chunk *at, size_t row, ptrdiff_t 
         if (p->has_residual)
             run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
         run->tile.inside = d_bits(0, (ptrdiff_t)min_size(p->out_width - column, vectors * run->lanes));
-        tile_of(run->kernel, 1, vectors)->variant[CONV2D_BOTH](&run->tile);
+        tile_function(run->kernel, tile_of(run->kernel, 1, vectors), CONV2D_BOTH)(&run->tile);
         column += vectors * run->lanes;
     }
     run->tile.weights = weights;
@@ -107,7 +108,7 @@ static void run_rolled_rows(d_run *run, const d_chunk *at, d_piece rows, ptrdiff
     if (p->has_residual)
         run->tile.residual = run->args->residual + out;
     run->tile.repeats = rows.count;
-    tile_of(run->kernel, 1, 1)->variant[CONV2D_INTERIOR](&run->tile);
+    tile_function(run->kernel, tile_of(run->kernel, 1, 1), CONV2D_INTERIOR)(&run->tile);
 }
 
 /* The channels of a chunk in some rows, which have just been stored. */

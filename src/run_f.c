@@ -61,7 +61,7 @@ static void run_tiles(f_run *run, size_t group, size_t oc, size_t channels, size
     run->tile.store_mask = (1u << ((channels - 1) % lanes + 1)) - 1;
     run->tile.out = run->args->out + out;
     run->tile.residual = p->has_residual ? run->args->residual + out : NULL;
-    tile_of(run->kernel, divide_up(channels, lanes), 1)->variant[CONV2D_INTERIOR](&run->tile);
+    tile_function(run->kernel, tile_of(run->kernel, divide_up(channels, lanes), 1), CONV2D_INTERIOR)(&run->tile);
 }
 
 /* Tiles [begin, end) of a group: the whole ones in one call, then what is left of the last. */

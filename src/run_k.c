@@ -87,7 +87,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
                 run->tile.streams ? run->buffer : next_outputs(run, at, strip, column + piece->columns);
             look_ahead(run, at, piece, tile, begin);
         }
-        tile_at(run, at->vectors, piece)->variant[piece->sides](&run->tile);
+        tile_function(run->plan->kernel, tile_at(run, at->vectors, piece), piece->sides)(&run->tile);
         run->tile.out += (ptrdiff_t)piece->tiles * run->tile.out_step;
         if (run->tile.residual)
             run->tile.residual += (ptrdiff_t)piece->tiles * run->tile.out_step;

@@ -32,7 +32,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
             run->tile.residual = run->args->residual + out + vector * lanes;
         run->tile.prefetch_out = low && !run->leaves ? NULL : run->tile.out + width * lanes;
         run->tile.prefetch_in = !low ? run->prefetch_in : fetches ? (ptrdiff_t)(width * lanes) - LINE_FLOATS : 0;
-        tile_of(run->kernel, channels, width)->variant[sides](&run->tile);
+        tile_function(run->kernel, tile_of(run->kernel, channels, width), sides)(&run->tile);
         vector += width;
     }
 }

@@ -34,7 +34,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t count,
     if (run->p->has_residual)
         run->tile.residual = run->args->residual + out;
     run->tile.prefetch_out = run->leaves ? run->tile.out + width * run->lanes : NULL;
-    tile_of(run->kernel, channels, width)->variant[CONV2D_THROUGH](&run->tile);
+    tile_function(run->kernel, tile_of(run->kernel, channels, width), CONV2D_THROUGH)(&run->tile);
 }
 
 /* The block whose tiles fetch goes by itself, and so does what is left of channels, or of vectors. */
@@ -81,7 +81,7 @@ static void run_along(w_run *run, const w_position *at, size_t begin, size_t end
     run->tile.in = at->in + begin * run->lanes;
     run->tile.out = run->out + at->out + begin * run->lanes;
     run->tile.vectors = end - begin;
-    tile_of(run->kernel, 1, 1)->variant[CONV2D_ALONG](&run->tile);
+    tile_function(run->kernel, tile_of(run->kernel, 1, 1), CONV2D_ALONG)(&run->tile);
     if (run->p->curve != CONV2D_NONE)
         conv2d_w_activate(run, at, 0, begin, end);
 }

@@ -74,6 +74,11 @@ static inline const conv2d_tile_row *tile_of(const conv2d_kernel *kernel, size_t
     return &kernel->tiles[kernel->tile_index[channels][columns] - 1];
 }
 
+static inline conv2d_tile_fn *tile_function(const conv2d_kernel *kernel, const conv2d_tile_row *row, int variant)
+{
+    return kernel->functions[row->variant[variant]];
+}
+
 /* The largest number of channels, at most `limit` and at most `most`, for which the kernel has a tile. */
 static inline size_t widest_channels(const conv2d_kernel *kernel, size_t limit, size_t most)
 {

@@ -56,14 +56,24 @@ void counted_make(counted *c, const char *name)
     c->kernel.tiles = c->tiles;
     c->tile_count = counted_tiles(kernel);
     cr_assert_leq(c->tile_count, (size_t)COUNTED_TILES);
-    for (size_t tile = 0; tile < c->tile_count; tile++) {
-        c->tiles[tile] = kernel->tiles[tile];
-        for (size_t variant = 0; variant < 8; variant++) {
-            originals[tile * 8 + variant] = kernel->tiles[tile].variant[variant];
-            if (originals[tile * 8 + variant])
-                c->tiles[tile].variant[variant] = entry_point(tile * 8 + variant);
-        }
+    const size_t shared = conv2d_tile_function_count;
+    cr_assert_leq(shared + c->tile_count * 8, (size_t)COUNTED_FUNCTIONS);
+    c->kernel.functions = c->functions;
+    memcpy(c->functions, kernel->functions, shared * sizeof c->functions[0]);
+    memcpy(c->tiles, kernel->tiles, c->tile_count * sizeof c->tiles[0]);
+    for (size_t slot = 0; slot < c->tile_count * 8; slot++) {
+        const uint16_t place = kernel->tiles[slot / 8].variant[slot % 8];
+        originals[slot] = kernel->functions[place];
+        c->functions[shared + slot] = entry_point(slot);
+        if (place)
+            c->tiles[slot / 8].variant[slot % 8] = (uint16_t)(shared + slot);
     }
+}
+
+void counted_replace(counted *c, conv2d_tile_fn *function)
+{
+    for (size_t slot = 0; slot < c->tile_count * 8; slot++)
+        c->functions[conv2d_tile_function_count + slot] = function;
 }
 
 void counted_use(counted *c, conv2d_plan *plan)

@@ -69,9 +69,7 @@ static void expect_streams(const prepared *ready, bool streams, const char *name
     static counted noting;
     conv2d_plan plan = ready->plan;
     counted_make(&noting, name);
-    for (size_t tile = 0; tile < noting.tile_count; tile++)
-        for (size_t variant = 0; variant < 8; variant++)
-            noting.tiles[tile].variant[variant] = note_stores;
+    counted_replace(&noting, note_stores);
     counted_use(&noting, &plan);
     was_streamed = was_stored = false;
     cr_assert_eq(conv2d_run(&plan, &ready->args), CONV2D_OK);

@@ -48,7 +48,7 @@ typedef struct survey {
 
 static function *function_of(survey *s, size_t slot)
 {
-    conv2d_tile_fn *const entry = s->tiles[slot / 8].variant[slot % 8];
+    conv2d_tile_fn *const entry = conv2d_tile_functions[s->tiles[slot / 8].variant[slot % 8]];
     for (size_t i = 0; i < s->count; i++)
         if (s->functions[i].entry == entry)
             return &s->functions[i];
@@ -245,7 +245,8 @@ static void describe_function(const function *f, char *text, size_t size)
     for (size_t k = 0; k < conv2d_kernel_count; k++)
         for (size_t slot = 0; slot < COUNTED_SLOTS; slot++) {
             const conv2d_tile_row *row = &conv2d_kernels[k].tiles[slot / 8];
-            if (slot / 8 >= counted_tiles(&conv2d_kernels[k]) || row->variant[slot % 8] != f->entry)
+            if (slot / 8 >= counted_tiles(&conv2d_kernels[k]) ||
+                conv2d_tile_functions[row->variant[slot % 8]] != f->entry)
                 continue;
             snprintf(text, size, "%s: tile %ux%u, variant %zu", conv2d_kernels[k].name, row->channels, row->columns,
                      slot % 8);
