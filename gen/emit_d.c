@@ -31,9 +31,12 @@ void emit_d_next_channel(writer *w, const spec *s)
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out)
 {
     const int lanes = s->isa->lanes;
-    if (spec_takes_pairs(s)) {
+    if (spec_takes_pairs(s) && s->taps.kernel_width) {
         block_begin(w, "if (tile->channels %% 2 != 0)");
         line(w, "const size_t channel = tile->channels - 1;");
+    } else if (spec_takes_pairs(s)) {
+        block_begin(w, "for (size_t i = paired; i < tile->channels; i++)");
+        line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i + paired : i;");
     } else {
         block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
         line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
@@ -61,9 +64,18 @@ void emit_d_lanes(writer *w, const spec *s)
         line(w, "const __m256i %s = lanes_of(tile->%s);", name, field);
 }
 
+bool d_has_room_for_leaky(const spec *s, int count)
+{
+    enum { OTHERS = 4 };
+    return count + OTHERS <= s->isa->registers;
+}
+
 void emit_d_activation(writer *w, const spec *s, int count)
 {
-    emit_activation(w, vectors_of(s), "tile", count, sum_name, NULL);
+    if (d_has_room_for_leaky(s, count))
+        emit_activation(w, vectors_of(s), "tile", count, sum_name, NULL);
+    else
+        emit_clamp(w, vectors_of(s), "tile", count, sum_name, NULL);
 }
 
 static bool whole_vectors(const spec *s)
@@ -76,17 +88,24 @@ bool d_names_outputs(const spec *s)
     return s->family == FAMILY_D_NHWC && !s->isa->mask_registers && s->border != EDGE;
 }
 
-/* Where sum `index` goes, the pointer being there, or at its row. */
+/* The i-th sum that goes out: those of a pair by pixels, a whole line of each (Zen 4, 1x1 1.03 to 1.1). */
+static int sum_at(const spec *s, int i)
+{
+    return s->pair ? i % 2 * s->tile.columns + i / 2 : i;
+}
+
+/* Where sum `index` goes, the pointer being there, or at its row, or pixel. */
 static void out_address(const spec *s, int index, const char *pointer, char *address, size_t size)
 {
     static const char *const behind[] = {"", " + out_column_pitch", " + 2 * out_column_pitch", " + out_pitch3"};
-    snprintf(address, size, "%s%s", pointer, d_names_outputs(s) ? behind[index % s->tile.columns] : "");
+    snprintf(address, size, "%s%s%s", pointer, d_names_outputs(s) ? behind[index % s->tile.columns] : "",
+             s->pair && index >= s->tile.columns ? " + 8" : "");
 }
 
-/* Moves the pointer from sum `index` to the next. */
+/* Moves the pointer from the i-th sum to the next. */
 static void emit_step(writer *w, const spec *s, int index, int count, const char *pointer)
 {
-    if (index + 1 == count)
+    if (index + 1 == count || (s->pair && (d_names_outputs(s) || index % 2 == 0)))
         return;
     if (d_names_outputs(s)) {
         if ((index + 1) % s->tile.columns == 0)
@@ -96,7 +115,7 @@ static void emit_step(writer *w, const spec *s, int index, int count, const char
     if (!families[s->family].nhwc)
         line(w, "%s += %sout_row_pitch;", pointer, s->border == FOLDED && !d_folds_one(s, index) ? "2 * " : "");
     else
-        line(w, "%s += %s;", pointer, (index + 1) % s->tile.columns ? "out_column_pitch" : "next_row");
+        line(w, "%s += %s;", pointer, s->pair || (index + 1) % s->tile.columns ? "out_column_pitch" : "next_row");
     line(w, "OPAQUE(%s);", pointer);
 }
 
@@ -111,7 +130,8 @@ static void emit_residual(writer *w, const spec *s, int count, const char *out)
     const isa_row *isa = vectors_of(s);
     block_begin(w, "if (tile->residual)");
     line(w, "const float *residual = tile->residual + (%s - tile->out);", out);
-    for (int i = 0; i < count; i++) {
+    for (int at = 0; at < count; at++) {
+        const int i = sum_at(s, at);
         char address[64];
         out_address(s, i, "residual", address, sizeof address);
         if (whole_vectors(s))
@@ -121,7 +141,7 @@ static void emit_residual(writer *w, const spec *s, int count, const char *out)
                  mask_type(isa), lanes_stored(s, i));
         else
             line(w, "acc%d = _mm256_add_ps(acc%d, _mm256_maskload_ps(residual, lanes_of(tile->store_mask)));", i, i);
-        emit_step(w, s, i, count, "residual");
+        emit_step(w, s, at, count, "residual");
     }
     block_end(w);
 }
@@ -130,7 +150,8 @@ static void emit_residual(writer *w, const spec *s, int count, const char *out)
 static void emit_d_stores(writer *w, const spec *s, int count, int whole)
 {
     const isa_row *isa = vectors_of(s);
-    for (int i = 0; i < count; i++) {
+    for (int at = 0; at < count; at++) {
+        const int i = sum_at(s, at);
         char address[64];
         out_address(s, i, "store", address, sizeof address);
         if (i < whole)
@@ -139,7 +160,7 @@ static void emit_d_stores(writer *w, const spec *s, int count, int whole)
             line(w, "%s_mask_storeu_ps(store, (%s)%s, acc%d);", isa->prefix, mask_type(isa), lanes_stored(s, i), i);
         else
             line(w, "store_first(store, acc%d, tile->store_mask);", i);
-        emit_step(w, s, i, count, "store");
+        emit_step(w, s, at, count, "store");
     }
 }
 

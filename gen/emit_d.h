@@ -124,7 +124,11 @@ void emit_d_group_load(writer *w, const spec *s, const char *to, const char *fro
 void emit_d_group_begin(writer *w, const spec *s);
 void emit_d_group_end(writer *w, const spec *s);
 void emit_d_group_row(writer *w, const spec *s, int first, int last, int input_columns);
-/* The activation of acc0.. */
+/* Looped taps: the loops over kernel rows and columns, from the input column so named on. */
+void emit_d_taps_begin(writer *w, const char *first_column);
+void emit_d_taps_end(writer *w);
+/* The activation of acc0.., but leaky ReLU where it has no registers besides them. */
+bool d_has_room_for_leaky(const spec *s, int count);
 void emit_d_activation(writer *w, const spec *s, int count);
 /* Residual, activation and store of acc0.., one output row behind the other, at `out`; the variants at an edge store
  * `store_mask`. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Family D with looped taps: any kernel, stride and dilation.  NCHW: a tile is `columns` vectors of one output row, and
- * each tap works out which of its lanes lie inside the input.  NHWC: a tile is `columns` outputs of one row.
+ * Family D with looped taps, NCHW: any kernel, stride and dilation.  A tile is `columns` vectors of one output row, and
+ * each tap works out which of its lanes lie inside the input.
  */
 #include "emit_d.h"
 
-static void emit_taps_begin(writer *w, const char *first_column)
+void emit_d_taps_begin(writer *w, const char *first_column)
 {
     line(w, "const float *row = in, *weight_row = weights;");
     block_begin(w, "for (size_t kernel_row = tile->kernel_rows; kernel_row != 0; kernel_row--)");
@@ -14,7 +14,7 @@ static void emit_taps_begin(writer *w, const char *first_column)
     block_begin(w, "for (size_t s = kernel_width; s != 0; s--)");
 }
 
-static void emit_taps_end(writer *w)
+void emit_d_taps_end(writer *w)
 {
     line(w, "weight_row += 16;");
     line(w, "tap += tile->tap_pitch;");
@@ -118,141 +118,11 @@ void emit_d_any_tile(writer *w, const spec *s)
     emit_d_channels_begin(w);
     for (int v = 0; v < s->tile.columns; v++)
         line(w, "%s acc%d = %s_set1_ps(*bias);", s->isa->vector, v, s->isa->prefix);
-    emit_taps_begin(w, "tile->column");
+    emit_d_taps_begin(w, "tile->column");
     emit_nchw_tap(w, s);
-    emit_taps_end(w);
+    emit_d_taps_end(w);
     emit_nchw_finish(w, s);
     emit_d_next_channel(w, s);
-    block_end(w);
-    blank(w);
-}
-
-static void emit_nhwc_fma(writer *w, const spec *s, int p)
-{
-    const char *prefix = s->isa->prefix;
-    if (is_grouped(s)) {
-        line(w, "%s input;", s->isa->vector);
-        emit_d_group_load(w, s, "input", "from");
-        line(w, "acc%d = %s_fmadd_ps(input, weight, acc%d);", p, prefix, p);
-    } else if (s->border == INTERIOR)
-        line(w, "acc%d = %s_fmadd_ps(%s_loadu_ps(from), weight, acc%d);", p, prefix, prefix, p);
-    else if (s->isa->mask_registers)
-        line(w, "acc%d = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(lanes, from), weight, acc%d);", p, p);
-    else
-        line(w, "acc%d = _mm256_fmadd_ps(_mm256_maskload_ps(from, lanes), weight, acc%d);", p, p);
-}
-
-static void begin_at(writer *w, const spec *s, const char *column)
-{
-    (void)s;
-    line(w, "const float *from = tap + (ptrdiff_t)%s * pixel_pitch;", column);
-}
-
-static void step_on(writer *w, const spec *s, int p)
-{
-    (void)s, (void)p;
-    line(w, "from += pixel_pitch;");
-    line(w, "OPAQUE(from);");
-}
-
-static void step_back(writer *w, const spec *s, int p)
-{
-    (void)s, (void)p;
-    line(w, "from -= pixel_pitch;");
-    line(w, "OPAQUE(from);");
-}
-
-static void emit_fma_scope(writer *w, const spec *s, int p)
-{
-    scope_begin(w);
-    emit_nhwc_fma(w, s, p);
-    block_end(w);
-}
-
-/* The FMAs of all outputs, those at an edge guarded. */
-static void emit_nhwc_outputs(writer *w, const spec *s, bool guarded)
-{
-    line(w, "const float *from = tap;");
-    for (int p = 0; p < s->tile.columns; p++) {
-        if (p > 0)
-            step_on(w, s, p);
-        if (guarded) {
-            block_begin(w, "if ((size_t)(column + %d * column_step) < in_width)", p);
-            emit_nhwc_fma(w, s, p);
-            block_end(w);
-        } else
-            emit_fma_scope(w, s, p);
-    }
-}
-
-/* Most often some at one end lie outside, or all (dilated taps); only those of an input narrower than the tile are
- * asked (Zen 5, 256x14x14 31x31 1.5, AVX2 1.4 times as fast). */
-static void emit_nhwc_edges(writer *w, const spec *s)
-{
-    static const column_code code = {begin_at, step_on, step_back, emit_fma_scope};
-    block_else_if(w, "column + last_column < 0 || column >= (ptrdiff_t)in_width");
-    block_else_if(w, "column < 0 && column + last_column < (ptrdiff_t)in_width");
-    emit_last_columns(w, s, &code);
-    block_else_if(w, "column >= 0");
-    emit_first_columns(w, s, &code);
-}
-
-/* Taps that all outputs of the tile have need no tests. */
-static void emit_nhwc_tap(writer *w, const spec *s)
-{
-    line(w, "const %s weight = %s_loadu_ps(weight_row);", s->isa->vector, s->isa->prefix);
-    if (s->border == INTERIOR) {
-        block_begin(w, "if (column >= 0 && column + last_column < (ptrdiff_t)in_width)");
-        emit_nhwc_outputs(w, s, false);
-        line(w, "PIN(acc0); /* clang 14 otherwise shares the last FMA of both ways */");
-        if (s->tile.columns > FEW_COLUMNS)
-            emit_nhwc_edges(w, s);
-        block_else(w);
-        emit_nhwc_outputs(w, s, true);
-        block_end(w);
-    } else {
-        emit_nhwc_outputs(w, s, true);
-    }
-}
-
-static void emit_nhwc_place(writer *w, const spec *s)
-{
-    emit_d_nhwc_channel(w, s, "place", "to");
-    for (int p = 0; p < s->tile.columns; p++)
-        line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, p, s->isa->prefix);
-    if (is_grouped(s))
-        emit_d_group_begin(w, s);
-    emit_taps_begin(w, "first_column");
-    emit_nhwc_tap(w, s);
-    emit_taps_end(w);
-    if (is_grouped(s))
-        emit_d_group_end(w, s);
-    emit_d_finish(w, s, s->tile.columns, "out");
-    block_end(w);
-}
-
-void emit_d_nhwc_any_tile(writer *w, const spec *s)
-{
-    emit_tile_begin(w, s);
-    line(w, "const size_t kernel_width = tile->kernel_width, in_width = (size_t)tile->in_width;");
-    line(w, "const float *place = tile->in;");
-    line(w, "float *to = tile->out;");
-    line(w, "ptrdiff_t first_column = tile->column;");
-    if (s->tile.columns > 1)
-        line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch, pixel_pitch = tile->pixel_pitch;");
-    line(w, "const ptrdiff_t column_step = tile->column_step;");
-    if (s->border != INTERIOR) {
-        emit_d_lanes(w, s);
-        emit_nhwc_place(w, s);
-    } else {
-        line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
-        block_begin(w, "for (size_t vector = tile->vectors; vector != 0; vector--)");
-        emit_nhwc_place(w, s);
-        line(w, "place += %d * tile->pixel_pitch;", s->tile.columns);
-        line(w, "to += %d * tile->out_column_pitch;", s->tile.columns);
-        line(w, "first_column += %d * column_step;", s->tile.columns);
-        block_end(w);
-    }
     block_end(w);
     blank(w);
 }

@@ -6,12 +6,12 @@
  */
 #include "emit_d.h"
 
-/* The sums of the second vector are to the emitters what those of a second output row are. */
 void emit_d_nhwc_pairs(writer *w, const spec *s)
 {
     const int columns = s->tile.columns, lanes = s->isa->lanes;
     spec pair = *s;
     pair.tile.channels = 2;
+    pair.pair = true;
     scope_begin(w);
     emit_d_nhwc_pitches(w, &pair);
     block_begin(w, "for (size_t i = 0; i < tile->channels / 2; i++)");
@@ -19,7 +19,6 @@ void emit_d_nhwc_pairs(writer *w, const spec *s)
     line(w, "const float *in = place + pair * %d, *bias = tile->bias + pair * %d;", 2 * lanes, 2 * lanes);
     line(w, "const float *weights = tile->weights + (ptrdiff_t)pair * tile->weights_skip;");
     line(w, "float *out = to + pair * %d;", 2 * lanes);
-    line(w, "const ptrdiff_t out_row_pitch = %d;", lanes);
     for (int i = 0; i < 2 * columns; i++)
         emit_d_nhwc_sum(w, &pair, i, i / columns * lanes);
     line(w, "const float *row = in + in_row0, *taps = weights + kernel_row0;");

@@ -123,8 +123,9 @@ static int held_weights(const spec *s, const budget *b)
 
 bool spec_takes_pairs(const spec *s)
 {
-    return s->family == FAMILY_D_NHWC && !s->isa->mask_registers && s->taps.kernel_width == 3 && s->border != EDGE &&
-           s->tile.channels == 1 && s->tile.columns >= 3;
+    if (s->isa->mask_registers || s->border == EDGE || s->tile.channels > 1 || s->tile.columns < 3)
+        return false;
+    return (s->family == FAMILY_D_NHWC && s->taps.kernel_width == 3) || s->family == FAMILY_D_NHWC_ANY;
 }
 
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
@@ -154,6 +155,12 @@ static budget d_budget(const spec *s)
         b.inputs = s->taps.stride == 2 ? 2 : 1;
         b.weights = s->border == INTERIOR || s->taps.stride > row_stride(s) ? 6 : 9;
         b.others = 1; /* the mask of a load, or a weight that is broadcast */
+    }
+    if (s->family == FAMILY_D_NHWC_ANY && at_once == 2) {
+        b.inputs = 0; /* of a pair; FMAs and loads are those of one vector */
+        b.weights = 2;
+        b.fmas = outputs / 2;
+        b.loads = 1 + b.fmas;
     }
     if (s->family == FAMILY_D_GROUP)
         b.weights = s->tile.channels * taps;

@@ -91,6 +91,7 @@ typedef struct spec {
     tap_row taps;
     tile_row tile;
     border border;
+    bool pair; /* D, NHWC: the part of a tile that takes two vectors of channels; their sums are as of two rows */
 } spec;
 
 /* Whether the dispatch table has a row for these taps and this tile. */

@@ -7,7 +7,7 @@ void emit_set(writer *w, const tile_set *set, emit_fn *emit)
     for (size_t t = 0; t < set->tap_count; t++)
         for (size_t i = 0; i < set->tile_count; i++)
             for (int b = INTERIOR; b < BORDER_COUNT; b++) {
-                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b};
+                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b, false};
                 if (spec_generated(&s))
                     emit(w, &s);
             }
@@ -15,7 +15,7 @@ void emit_set(writer *w, const tile_set *set, emit_fn *emit)
 
 static spec interior_spec(const tile_set *set, const tap_row *taps, const tile_row *tile)
 {
-    return (spec){set->family, set->isa, *taps, *tile, INTERIOR};
+    return (spec){set->family, set->isa, *taps, *tile, INTERIOR, false};
 }
 
 static void emit_function(writer *w, const spec *s)
