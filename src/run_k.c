@@ -71,6 +71,10 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     run->tile.activation = end == p->in_channels ? run->in_tile : CONV2D_NONE;
     for (size_t i = 0; i < strip->count; i++) {
         const k_piece *piece = &strip->pieces[i];
+        if (run->overlaps && i + 1 == strip->count) {
+            run->tile.out = run->buffer;
+            run->tile.out_column_pitch = (ptrdiff_t)(at->vectors * run->plan->kernel->lanes);
+        }
         run->tile.in = in + piece->in_offset;
         run->tile.column = piece->column;
         run->tile.weights = weights + piece->kernel_row * row_weights + piece->tap * CONV2D_OC_BLOCK;
@@ -96,12 +100,13 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     }
 }
 
-static void store_buffer(k_run *run, const k_position *at, const k_strip *strip, size_t floats)
+/* The last `columns` of a strip. */
+static void store_buffer(k_run *run, const k_position *at, const k_strip *strip, size_t columns, size_t floats)
 {
-    const ptrdiff_t out = at->out + strip->out_offset;
+    const ptrdiff_t out = at->out + strip->out_offset + (ptrdiff_t)(strip->columns - columns) * run->p->out.column;
     run->store.tile_pitch = (ptrdiff_t)floats;
     run->store.channels = at->channels;
-    run->store.columns = strip->columns;
+    run->store.columns = columns;
     run->store.out = run->args->out + out;
     run->store.residual = run->p->has_residual ? run->args->residual + out : NULL;
     run->store_strip(&run->store);
@@ -121,7 +126,7 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
 {
     const problem *p = run->p;
     const size_t blocks = run->plan->blocking.channel_blocks, floats = at->vectors * run->plan->kernel->lanes;
-    const bool direct = run->direct && (at->channels == floats || run->masks);
+    const bool direct = run->direct && (at->channels == floats || run->masks || run->overlaps);
     const ptrdiff_t out_offset = at->out + strip->out_offset;
     float *const out = run->args->out + out_offset;
     run->tile.store_mask = lanes_mask(direct ? at->channels : floats, run->plan->kernel->lanes);
@@ -132,8 +137,8 @@ static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
                    piece_begin(block + 1, p->in_channels, blocks), direct ? out : run->buffer);
-    if (!direct)
-        store_buffer(run, at, strip, floats);
+    if (!direct || run->overlaps)
+        store_buffer(run, at, strip, direct ? strip->pieces[strip->count - 1].columns : strip->columns, floats);
     if (p->curve != CONV2D_NONE)
         activate_strip(run, at, strip);
 }
@@ -235,6 +240,20 @@ static bool writes_directly(const ready_plan *plan)
     return tiles_finish(plan) && (!plan->problem.has_residual || plan->blocking.channel_blocks == 1);
 }
 
+/*
+ * Whether tiles of AVX2 write part of a vector of channels as a whole one, over the pixel behind it, which they write
+ * next: they have all channels, and pixels follow.  Not where a tile would read what has been overwritten, sums of
+ * earlier input channels or a residual that is the same tensor.
+ */
+static bool overlaps_pixels(const k_run *run)
+{
+    const problem *p = run->p;
+    const size_t lanes = run->plan->kernel->lanes;
+    const bool all = p->out.column == (ptrdiff_t)p->out_channels && p->out_channels <= run->channels;
+    return lanes == 8 && run->direct && all && p->out_channels % lanes != 0 && 2 * p->out_channels >= lanes &&
+           !p->has_residual && run->plan->blocking.channel_blocks == 1;
+}
+
 /* Whether tiles write past the caches: whole lines, and nothing that is read again in this run. */
 static bool streams_outputs(const k_run *run)
 {
@@ -293,7 +312,9 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.in_width = (ptrdiff_t)p->in_width;
     run.repeats = kernel->stride_w == 0 || kernel->lanes == 8;
     run.masks = has_masks(kernel) && plan->blocking.channel_blocks == 1; /* a block's sums are read as whole vectors */
-    if (run.repeats && run.direct && (p->out_channels % kernel->lanes == 0 || run.masks) && p->curve == CONV2D_NONE)
+    run.overlaps = overlaps_pixels(&run);
+    const bool any_part = run.masks || run.overlaps;
+    if (run.repeats && run.direct && (p->out_channels % kernel->lanes == 0 || any_part) && p->curve == CONV2D_NONE)
         run.strip_columns = DIRECT_COLUMNS;
     run.looks_ahead = kernel->tile_columns > 1;
     run.input_stays = run.looks_ahead && (run.workspace || conv2d_input_stays(p));

@@ -34,6 +34,7 @@ typedef struct k_run {
     bool pointwise;
     bool direct;               /* whole vectors of channels go straight to the output */
     bool masks;                /* and parts of them */
+    bool overlaps;             /* or as whole ones, too, over pixels that follow, but for a strip's last tile */
     bool finished;             /* tiles do all there is to do to sums in the buffer, which are but stored then */
     conv2d_activation in_tile; /* what the tiles at hand apply to their sums */
 } k_run;
@@ -72,7 +73,7 @@ typedef struct k_strip {
     size_t begin, end, limit;
     size_t count, columns;
     ptrdiff_t out_offset; /* of the first output */
-    k_piece pieces[STRIP_COLUMNS];
+    k_piece pieces[STRIP_COLUMNS + 1]; /* one may have been cut in two (k_run.overlaps) */
 } k_strip;
 
 /* Collects a strip from tile `begin` on. */

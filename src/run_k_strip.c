@@ -56,7 +56,22 @@ static size_t tiles_inside(const k_run *run, const k_piece *piece, size_t most, 
     return min_size(min_size(most, fitting), divide(room, step).quotient + 1);
 }
 
-void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip)
+/* Makes the last tile a piece of its own. */
+static void cut_last(const k_run *run, k_strip *strip)
+{
+    k_piece *const piece = &strip->pieces[strip->count - 1];
+    if (piece->tiles == 1)
+        return;
+    const ptrdiff_t skipped = (ptrdiff_t)((piece->tiles - 1) * piece->columns * run->p->stride_w);
+    piece[1] = piece[0];
+    piece[0].tiles--;
+    piece[1].tiles = 1;
+    piece[1].column += skipped;
+    piece[1].in_offset += skipped * run->in.column;
+    strip->count++;
+}
+
+static void collect_pieces(const k_run *run, size_t begin, size_t limit, k_strip *strip)
 {
     const problem *p = run->p;
     const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width * p->out.column;
@@ -90,4 +105,11 @@ void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
             piece = row_piece(run, ++row);
         }
     }
+}
+
+void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip)
+{
+    collect_pieces(run, begin, limit, strip);
+    if (run->overlaps)
+        cut_last(run, strip);
 }
