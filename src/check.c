@@ -228,6 +228,45 @@ void conv2d_flatten_columns(problem *p)
     p->pad_top = 0;
 }
 
+static void exchange(size_t *a, size_t *b)
+{
+    const size_t c = *a;
+    *a = *b;
+    *b = c;
+}
+
+static void exchange_pitches(pitches *of)
+{
+    const ptrdiff_t row = of->row;
+    of->row = of->column;
+    of->column = row;
+}
+
+/*
+ * NHWC, AVX2: pixels are found by pitches alone, so that a kernel of one row is one of one column where rows and columns
+ * change places.  Taps beyond an end of a column are left out as kernel rows are, those beyond an end of a row by each
+ * tile that has them (Zen 4, 1x7: 14x14 1.35, 17x17 1.23, 28x28 1.1, 56x56 1.06, 96x9x9 1.5; but 64x80x80 0.94, and
+ * with few rows 64x4x40 0.96; 1x3 is unrolled and has its own borders).
+ */
+void conv2d_exchange_axes(problem *p, conv2d_isa isa)
+{
+    enum { FEWEST_TAPS = 4, FEWEST_ROWS = 6, MOST_COLUMNS = 56 };
+    const bool pixels = p->in.channel == 1 && p->out.channel == 1 && p->in_channels > 1;
+    const bool whole = p->groups == 1 || p->out_channels > CONV2D_OC_BLOCK; /* 64x32x32 1x5 g8 0.59 */
+    const bool pays = p->kernel_width >= FEWEST_TAPS && p->out_height >= FEWEST_ROWS && p->out_width <= MOST_COLUMNS;
+    if (isa != CONV2D_ISA_AVX2 || !pixels || !whole || p->kernel_height > 1 || !pays)
+        return;
+    p->exchanged = true;
+    exchange(&p->in_height, &p->in_width);
+    exchange(&p->out_height, &p->out_width);
+    exchange(&p->kernel_height, &p->kernel_width);
+    exchange(&p->stride_h, &p->stride_w);
+    exchange(&p->dilation_h, &p->dilation_w);
+    exchange(&p->pad_top, &p->pad_left);
+    exchange_pitches(&p->in);
+    exchange_pitches(&p->out);
+}
+
 static void set_activation(const conv2d_desc *d, problem *p)
 {
     p->activation = d->activation;

@@ -52,9 +52,12 @@ static conv2d_status make_plan(ready_plan *p, const conv2d_desc *desc, const con
     }
     conv2d_status status = conv2d_check_problem(desc, &p->problem, &p->fault);
     if (status == CONV2D_OK) {
+        p->isa = conv2d_isa_bound(p, options);
         conv2d_flatten_rows(&p->problem);
-        if (!in_bands)
+        if (!in_bands) {
             conv2d_flatten_columns(&p->problem);
+            conv2d_exchange_axes(&p->problem, p->isa);
+        }
         status = conv2d_select_kernel(p, options);
     }
     if (status == CONV2D_OK) {

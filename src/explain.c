@@ -8,8 +8,9 @@ static void say_problem(text *t, const problem *p)
     say(t, "problem: batch %zu, groups %zu; per group %zu x %zu x %zu -> %zu x %zu x %zu; kernel %zu x %zu", p->batch,
         p->groups, p->in_channels, p->in_height, p->in_width, p->out_channels, p->out_height, p->out_width,
         p->kernel_height, p->kernel_width);
-    say(t, ", stride %zu x %zu, dilation %zu x %zu, padding %zu above, %zu left\n", p->stride_h, p->stride_w,
-        p->dilation_h, p->dilation_w, p->pad_top, p->pad_left);
+    say(t, ", stride %zu x %zu, dilation %zu x %zu, padding %zu above, %zu left%s\n", p->stride_h, p->stride_w,
+        p->dilation_h, p->dilation_w, p->pad_top, p->pad_left,
+        p->exchanged ? "; rows and columns have changed places" : "");
 }
 
 static void say_blocking(text *t, const ready_plan *plan)

@@ -28,6 +28,7 @@ typedef struct problem {
     /* Of the packed weights: channels side by side, from a group to the next, and in all. */
     size_t packed_width, packed_group, packed_channels;
     bool pixel; /* family F's: one pixel becomes one pixel */
+    bool exchanged; /* rows and columns have changed places */
     bool has_bias, has_residual, empty;
 } problem;
 
@@ -214,13 +215,15 @@ static inline share share_of(size_t units, size_t part, size_t parts)
     return (share){begin, begin + each.quotient + (part < each.remainder)};
 }
 
-/* check.c; the other two make one row of all where that is possible, as plans have it. */
+/* check.c; the others make one row of all, or rows of columns, where that is possible, as plans have it. */
 conv2d_status conv2d_check_problem(const conv2d_desc *desc, problem *p, const char **fault);
 void conv2d_flatten_rows(problem *p);
 void conv2d_flatten_columns(problem *p);
+void conv2d_exchange_axes(problem *p, conv2d_isa isa);
 /* conv2d.c: a plan that will run bands of rows, each flattened by itself; so columns stay. */
 conv2d_status conv2d_plan_bands(conv2d_plan *opaque, const conv2d_desc *desc, const conv2d_options *options);
-/* select.c */
+/* select.c: the instruction sets that a plan may use; the kernel. */
+conv2d_isa conv2d_isa_bound(ready_plan *p, const conv2d_options *options);
 conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options);
 /* By name; NULL if the build has none. */
 const conv2d_kernel *conv2d_find_kernel(const char *name);

@@ -148,7 +148,7 @@ static bool prefers_256(ready_plan *p, const conv2d_options *options)
     return recorded ? recorded > 0 : conv2d_cpu()->prefer_256;
 }
 
-static conv2d_isa isa_bound(ready_plan *p, const conv2d_options *options)
+conv2d_isa conv2d_isa_bound(ready_plan *p, const conv2d_options *options)
 {
     conv2d_isa bound = conv2d_cpu()->isa;
     if (conv2d_environment_isa() != CONV2D_ISA_ANY && conv2d_environment_isa() < bound)
@@ -195,7 +195,6 @@ static double merit(const ready_plan *p, const conv2d_kernel *kernel)
 
 conv2d_status conv2d_select_kernel(ready_plan *p, const conv2d_options *options)
 {
-    p->isa = isa_bound(p, options);
     if (options->kernel)
         return force_kernel(p, options->kernel);
     double best = 0;
