@@ -93,6 +93,61 @@ ParameterizedTest(conv2d_isa *isa, contract, groups)
     }
 }
 
+static conv_case row_case(size_t i)
+{
+    static const size_t widths[] = {4, 5, 7, 11, 16}, channels[] = {1, 3, 4, 8, 12, 16, 17, 33, 70};
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_LEAKY_RELU, CONV2D_CLAMP, CONV2D_SILU};
+    const size_t groups = i % 9 == 8 ? 2 : 1, least = groups > 1 ? 17 : 1;
+    conv_case c = {.desc = simple_desc(0, 6 + i % 11, 0, 0, 1, widths[i % COUNT_OF(widths)])};
+    conv2d_desc *const d = &c.desc;
+    d->groups = groups;
+    d->batch = i % 4 == 3 ? 2 : 1;
+    d->in_channels = groups * (2 + i * 5 % 23);
+    d->out_channels = groups * (least + channels[i / 2 % COUNT_OF(channels)] - 1);
+    d->in_layout = d->out_layout = CONV2D_NHWC;
+    d->pad_top = i / 3 % 3;
+    d->pad_bottom = i / 5 % 2;
+    d->pad_left = i / 4 % (d->kernel_width + 2);
+    d->pad_right = i / 7 % 5;
+    d->stride_h = 1 + (i % 12 == 11);
+    d->in_height *= d->stride_h;
+    d->stride_w = 1 + i / 6 % 3;
+    d->dilation_w = 1 + (i % 5 == 4);
+    d->in_width = input_for(1 + i * 7 % 56, d->kernel_width, d->stride_w, d->dilation_w, d->pad_left + d->pad_right);
+    d->in_pitch[2] = i % 10 == 9 ? d->in_channels + 3 : 0;
+    d->out_pitch[2] = i % 8 == 7 ? d->out_channels + 5 : 0;
+    d->activation = activations[i / 2 % COUNT_OF(activations)];
+    d->act_a = -0.25f;
+    d->act_b = 0.5f;
+    vary_case(&c, i);
+    return c;
+}
+
+ParameterizedTestParameters(contract, rows_and_columns_change_places)
+{
+    return each_isa();
+}
+
+/* A kernel of one row runs as one of one column (src/check.c). */
+ParameterizedTest(conv2d_isa *isa, contract, rows_and_columns_change_places)
+{
+    enum { CASES = 720 };
+    require_isa(*isa);
+    size_t exchanged = 0;
+    for (size_t i = 0; i < CASES; i++) {
+        conv_case c = row_case(i);
+        c.options = options_for(*isa);
+        prepared ready;
+        cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+        char text[16384];
+        conv2d_explain(&ready.plan, text, sizeof text);
+        exchanged += strstr(text, "changed places") != NULL;
+        run_case(&c, &ready);
+        compare_case(&c, &ready);
+    }
+    cr_assert_eq(exchanged, *isa == CONV2D_ISA_AVX2 ? CASES : 0u);
+}
+
 ParameterizedTestParameters(contract, sizes_of_one)
 {
     return each_isa();

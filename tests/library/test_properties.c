@@ -251,6 +251,34 @@ ParameterizedTest(conv2d_isa *isa, properties, padding_takes_no_part)
     }
 }
 
+ParameterizedTestParameters(properties, distance_of_output_and_input)
+{
+    return each_isa();
+}
+
+/* NHWC, depthwise: where the output begins a little behind the input, in the low bits of their addresses, channels run
+ * from the last to the first (src/run_d_nhwc.c). */
+ParameterizedTest(conv2d_isa *isa, properties, distance_of_output_and_input)
+{
+    enum { SIZE = 11, DISTANCES = 32 };
+    static const size_t channels[] = {16, 24, 40, 48}, kernels[] = {3, 5, 9};
+    require_isa(*isa);
+    fill_floats(in, MAX_FLOATS, FILL_INTEGERS, 1);
+    fill_floats(weights, MAX_FLOATS, FILL_INTEGERS, 2);
+    for (size_t i = 0; i < COUNT_OF(channels) * COUNT_OF(kernels); i++) {
+        const size_t count = channels[i / COUNT_OF(kernels)], kernel = kernels[i % COUNT_OF(kernels)];
+        conv2d_desc d = simple_desc(count, SIZE, SIZE, count, kernel, kernel);
+        d.groups = count;
+        d.in_layout = d.out_layout = CONV2D_NHWC;
+        d.pad_top = d.pad_left = d.pad_bottom = d.pad_right = kernel / 2;
+        convolve(&d, options_for(CONV2D_ISA_SCALAR), in, weights, out2);
+        for (size_t distance = 0; distance < DISTANCES; distance++) {
+            convolve(&d, options_for(*isa), in, weights, out + distance);
+            assert_equal(out + distance, out2, out_extent(&d), "depthwise");
+        }
+    }
+}
+
 ParameterizedTestParameters(properties, sign_of_zero)
 {
     return each_isa();
