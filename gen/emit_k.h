@@ -19,7 +19,8 @@ void emit_k_step(writer *w, const spec *s, int pixel);
 void emit_k_begin_at(writer *w, const spec *s, const char *column);
 void emit_k_step_back(writer *w, const spec *s, int pixel);
 void emit_k_pixels(writer *w, const spec *s);
-/* family_k_edge.c: those columns whose tap lies inside the input. */
+/* family_k_edge.c: whether masks say which columns have a tap; those columns whose tap lies inside the input. */
+bool k_asks_masks(const spec *s);
 void emit_k_edge_pixels(writer *w, const spec *s);
 
 /* Whether compilers choose registers and addresses without help. */

@@ -30,7 +30,8 @@ static void emit_setup(writer *w, const spec *s)
             line(w, "const ptrdiff_t weights_row_skip = tile->weights_row_skip;");
         if (s->border == EDGE) {
             line(w, "const ptrdiff_t column_step = tile->column_step, in_width = tile->in_width;");
-            line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
+            if (!k_asks_masks(s))
+                line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
         }
     }
 }
@@ -147,6 +148,8 @@ static void emit_looped_taps(writer *w, const spec *s)
     line(w, "size_t kernel_column = kernel_width;");
     if (s->border == EDGE)
         line(w, "ptrdiff_t column = tile->column;");
+    if (k_asks_masks(s))
+        line(w, "const uint32_t *mask = tile->mask;");
     block_begin(w, "do");
     line(w, "OPAQUE(taps);");
     emit_k_weights(w, s, 0);

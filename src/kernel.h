@@ -69,7 +69,8 @@ typedef struct conv2d_tile {
     ptrdiff_t weights_row_skip; /* K, AVX2, looped taps inside: after each kernel row, those of columns left out */
 
     /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input; bit
-     * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum. */
+     * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum.  K,
+     * AVX2, edge: bit p of mask[s], output column p; NULL if there are more kernel columns than masks. */
     const uint32_t *mask;
     uint32_t narrow, partial;
     uint32_t store_mask; /* W, edge; K, any stride, and F, of the last vector: the lanes that are wanted */

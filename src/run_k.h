@@ -10,6 +10,13 @@ enum { STRIP_COLUMNS = 64, BUFFER_FLOATS = STRIP_COLUMNS * 32 };
 /* Of one that needs no buffer, and whose pieces are tiles in a row. */
 enum { DIRECT_COLUMNS = 1024 };
 
+/* Which output columns of a tile have which kernel column inside the input: bit p of mask[s]. */
+typedef struct k_masks {
+    ptrdiff_t column; /* of the piece they are for */
+    size_t columns;   /* 0: none yet */
+    uint32_t mask[CONV2D_MAX_MASKED_TAPS];
+} k_masks;
+
 typedef struct k_run {
     const ready_plan *plan;
     const problem *p;
@@ -37,6 +44,8 @@ typedef struct k_run {
     bool overlaps;             /* or as whole ones, too, over pixels that follow, but for a strip's last tile */
     bool finished;             /* tiles do all there is to do to sums in the buffer, which are but stored then */
     conv2d_activation in_tile; /* what the tiles at hand apply to their sums */
+    bool asks_masks;           /* has tiles that ask which columns have a tap, and masks for all taps */
+    k_masks masks_of[2];       /* of the latest tiles at a row's begin and end */
 } k_run;
 
 typedef struct k_group {
@@ -72,12 +81,15 @@ typedef struct k_piece {
 typedef struct k_strip {
     size_t begin, end, limit;
     size_t count, columns;
-    ptrdiff_t out_offset; /* of the first output */
+    ptrdiff_t out_offset;              /* of the first output */
     k_piece pieces[STRIP_COLUMNS + 1]; /* one may have been cut in two (k_run.overlaps) */
 } k_strip;
 
 /* Collects a strip from tile `begin` on. */
 void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip);
+
+/* What a tile of 2 to 6 columns asks at a border (gen/family_k_edge.c); NULL for others. */
+const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece);
 
 /* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
 void conv2d_k_fill_scratch(k_run *run, const float *in, size_t begin, size_t end);

@@ -45,6 +45,36 @@ static k_piece row_piece(const k_run *run, size_t row)
     };
 }
 
+/* Which of so many output columns have a tap inside the input; `first` is the input column of the first one. */
+static uint32_t columns_inside(const problem *p, ptrdiff_t first, size_t columns)
+{
+    if (p->stride_w == 1) {
+        const ptrdiff_t count = (ptrdiff_t)columns, end = (ptrdiff_t)p->in_width - first;
+        const ptrdiff_t from = first < -count ? count : first < 0 ? -first : 0, to = end < 0 ? 0 : end;
+        return ((1u << (to < count ? to : count)) - 1) & (UINT32_MAX << from);
+    }
+    uint32_t inside = 0;
+    for (size_t column = 0; column < columns; column++)
+        inside |= (uint32_t)((size_t)(first + (ptrdiff_t)(column * p->stride_w)) < p->in_width) << column;
+    return inside;
+}
+
+const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece)
+{
+    enum { ASKING_COLUMNS = 6 };
+    const problem *p = run->p;
+    k_masks *const masks = &run->masks_of[piece->sides != CONV2D_LEFT];
+    if (piece->columns > ASKING_COLUMNS)
+        return NULL;
+    if (masks->column == piece->column && masks->columns == piece->columns)
+        return masks->mask;
+    masks->column = piece->column;
+    masks->columns = piece->columns;
+    for (size_t tap = 0; tap < p->kernel_width; tap++)
+        masks->mask[tap] = columns_inside(p, piece->column + (ptrdiff_t)(tap * p->dilation_w), piece->columns);
+    return masks->mask;
+}
+
 /* How many tiles like this one, at most `most`, follow each other inside the input and fit in the strip. */
 static size_t tiles_inside(const k_run *run, const k_piece *piece, size_t most, size_t strip_columns)
 {
