@@ -3,7 +3,7 @@
  * Family D with looped taps, NHWC: any kernel, stride and dilation; a tile is `columns` outputs of one row.
  *
  * AVX2's wider tiles take two vectors of channels at a time, a whole cache line of each pixel, and go twice as far with
- * the instructions of a tap (Zen 4: 24 layers 1.12, 1-D ones with pixels 2 and 6 KiB apart 1.28 and 1.35).
+ * the instructions of a tap (Zen 4: 28 layers 1.30, 1-D ones with pixels 2 and 6 KiB apart 1.26 and 1.24).
  */
 #include "emit_d.h"
 

@@ -243,10 +243,10 @@ static void exchange_pitches(pitches *of)
 }
 
 /*
- * NHWC, AVX2: pixels are found by pitches alone, so that a kernel of one row is one of one column where rows and columns
- * change places.  Taps beyond an end of a column are left out as kernel rows are, those beyond an end of a row by each
- * tile that has them (Zen 4, 1x7: 14x14 1.35, 17x17 1.23, 28x28 1.1, 56x56 1.06, 96x9x9 1.5; but 64x80x80 0.94, and
- * with few rows 64x4x40 0.96; 1x3 is unrolled and has its own borders).
+ * NHWC, AVX2: pixels are found by pitches alone, so that a kernel of one row is one of one column where rows and
+ * columns change places.  Taps beyond an end of a column are left out as kernel rows are, those beyond an end of a row
+ * by each tile that has them (Zen 4, 1x7: 14x14 1.32, 17x17 1.21, 28x28 1.11, 56x56 1.02, 96x9x9 1.5; but 64x80x80
+ * 0.94, and with few rows 64x4x40 0.96; 1x3 is unrolled and has its own borders).
  */
 void conv2d_exchange_axes(problem *p, conv2d_isa isa)
 {

@@ -27,7 +27,7 @@ typedef struct problem {
     float act_a, act_b;
     /* Of the packed weights: channels side by side, from a group to the next, and in all. */
     size_t packed_width, packed_group, packed_channels;
-    bool pixel; /* family F's: one pixel becomes one pixel */
+    bool pixel;     /* family F's: one pixel becomes one pixel */
     bool exchanged; /* rows and columns have changed places */
     bool has_bias, has_residual, empty;
 } problem;
