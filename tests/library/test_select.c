@@ -128,6 +128,13 @@ static const choice choices[] = {
     {"20x1x1 480x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_f4x1"},
     {"2048x1x1 1000x1x1 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_f8x1"},
     {"8x512x1x1 1000x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
+    /* 18 KiB of weights stay in the L1. */
+    {"1024x14x14 1024x3x3 s2 p1 g32 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
+    {"1024x7x7 1024x3x3 p1 g32", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k2x6"},
+    /* A kernel of one row as one of one column. */
+    {"128x17x17 192x1x7 p0x3 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k2x6"},
+    {"64x80x80 64x1x7 p0x3 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kwany_sany__avx2_k2x6"},
+    {"128x17x17 192x1x7 p0x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kwany_sany__avx512_k2x14"},
     /* Few channels a group: several groups a vector, of NCHW through the workspace. */
     {"128x56x56 128x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
     {"128x56x56 128x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},
