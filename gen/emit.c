@@ -185,3 +185,14 @@ void emit_activation(writer *w, const isa_row *isa, const char *source, int coun
     emit_clamp(w, isa, source, count, name, context);
     emit_leaky(w, isa, source, count, name, context);
 }
+
+void emit_set(writer *w, const tile_set *set, emit_fn *emit)
+{
+    for (size_t t = 0; t < set->tap_count; t++)
+        for (size_t i = 0; i < set->tile_count; i++)
+            for (int b = INTERIOR; b < BORDER_COUNT; b++) {
+                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b, false};
+                if (spec_generated(&s))
+                    emit(w, &s);
+            }
+}

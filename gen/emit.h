@@ -65,7 +65,7 @@ typedef struct column_code {
     void (*fmas)(writer *w, const spec *s, int p);
 } column_code;
 /* The columns of which some at the beginning, or at the end, lie outside the input, but not all.  Tiles of few columns
- * ask each of them instead: a jump costs AVX2's 2x6 up to 6 %. */
+ * ask each of them, or a mask, instead: a jump costs AVX2's 2x6 up to 6 %. */
 enum { FEW_COLUMNS = 6 };
 void emit_last_columns(writer *w, const spec *s, const column_code *code);
 void emit_first_columns(writer *w, const spec *s, const column_code *code);

@@ -88,7 +88,7 @@ bool d_names_outputs(const spec *s)
     return s->family == FAMILY_D_NHWC && !s->isa->mask_registers && s->border != EDGE;
 }
 
-/* The i-th sum that goes out: those of a pair by pixels, a whole line of each (Zen 4, 1x1 1.03 to 1.1). */
+/* The i-th sum that goes out: those of a pair by pixels, a whole line of each (Zen 4, 1x1 1.00 to 1.06). */
 static int sum_at(const spec *s, int i)
 {
     return s->pair ? i % 2 * s->tile.columns + i / 2 : i;

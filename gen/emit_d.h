@@ -118,6 +118,8 @@ void emit_d_nhwc_pitches(writer *w, const spec *s);
 void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel);
 void emit_d_nhwc_row(writer *w, const spec *s, int first, int last);
 void emit_d_nhwc_pairs(writer *w, const spec *s);
+/* The beginning of a pass of a loop over pairs of vectors, of so many of the tile's vectors. */
+void emit_d_nhwc_pair(writer *w, const spec *pair, const char *channels);
 /* Several groups a vector: the load of a permuted input vector; the loop over a group's input channels; all taps of an
  * input row for the output rows [first, last]. */
 void emit_d_group_load(writer *w, const spec *s, const char *to, const char *from);

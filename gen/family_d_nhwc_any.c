@@ -114,25 +114,19 @@ static void emit_nhwc_tap(writer *w, const spec *s)
 
 static void emit_pairs(writer *w, const spec *s)
 {
-    const int columns = s->tile.columns, lanes = s->isa->lanes;
+    const int sums = 2 * s->tile.columns;
     spec pair = *s;
     pair.pair = true;
     line(w, "size_t paired = tile->channels / 2 * 2;");
-    if (!d_has_room_for_leaky(&pair, 2 * columns)) {
+    if (!d_has_room_for_leaky(&pair, sums)) {
         line(w, "if (tile->activation == CONV2D_LEAKY_RELU)");
         line(w, "    paired = 0; /* it has no registers left */");
     }
-    block_begin(w, "for (size_t i = 0; i < paired / 2; i++)");
-    line(w, "const size_t pair = tile->backwards ? paired / 2 - 1 - i : i;");
-    line(w, "const float *in = place + pair * %d, *bias = tile->bias + pair * %d;", 2 * lanes, 2 * lanes);
-    line(w, "const float *weights = tile->weights + (ptrdiff_t)pair * tile->weights_skip;");
-    line(w, "float *out = to + pair * %d;", 2 * lanes);
-    for (int i = 0; i < 2 * columns; i++)
-        line(w, "SUM(acc%d, %d) = _mm256_loadu_ps(bias + %d);", i, s->isa->registers - 1 - i, i / columns * lanes);
+    emit_d_nhwc_pair(w, &pair, "paired");
     emit_d_taps_begin(w, "first_column");
     emit_nhwc_tap(w, &pair);
     emit_d_taps_end(w);
-    emit_d_finish(w, &pair, 2 * columns, "out");
+    emit_d_finish(w, &pair, sums, "out");
     block_end(w);
 }
 

@@ -2,17 +2,6 @@
 /* The dispatch table: one row per main tile and tap row, each with all tiles that it may use. */
 #include "emit.h"
 
-void emit_set(writer *w, const tile_set *set, emit_fn *emit)
-{
-    for (size_t t = 0; t < set->tap_count; t++)
-        for (size_t i = 0; i < set->tile_count; i++)
-            for (int b = INTERIOR; b < BORDER_COUNT; b++) {
-                const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)b, false};
-                if (spec_generated(&s))
-                    emit(w, &s);
-            }
-}
-
 static spec interior_spec(const tile_set *set, const tap_row *taps, const tile_row *tile)
 {
     return (spec){set->family, set->isa, *taps, *tile, INTERIOR, false};

@@ -69,7 +69,7 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const double loads = 0.5 * crowded * real(kernel->lanes / 8 * vectors + columns);
     /* A small tile asks for its weights so often that it waits for them if they are in the L2.  Of several vectors, and
      * larger kernels, those of 18 KiB stay in an L1 of 32 (Zen 4, groups of 32 channels: 3x3 s2 @14 1.11 by 2x6 instead
-     * of 1x12, @7 1.06; 48->96 @56 2x2 s2 1.03 by 3x4, NCHW 1.12). */
+     * of 1x12, @7 1.03; 48->96 @56 2x2 s2 1.04 by 3x4). */
     const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
     const size_t room = conv2d_cpu()->l1_bytes / 16 * (vectors > 1 && !conv2d_is_pointwise(p) ? 10 : 8);
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > room;
