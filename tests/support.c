@@ -48,6 +48,15 @@ void vary_case(conv_case *c, size_t number)
     c->seed = number;
 }
 
+void check_explained(const conv_case *c, char *text, size_t size)
+{
+    prepared ready;
+    cr_assert_eq(prepare_case(c, &ready), CONV2D_OK, "%s", describe_case(c));
+    conv2d_explain(&ready.plan, text, size);
+    run_case(c, &ready);
+    compare_case(c, &ready);
+}
+
 void convolve(const conv2d_desc *d, conv2d_options options, const float *input, const float *filter, float *output)
 {
     static guarded packed, workspace;

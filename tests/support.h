@@ -16,6 +16,9 @@ struct criterion_test_params each_isa(void);
 /* Sets what does not depend on the shape, by turns: bias, residual, parts, and where the tensors lie. */
 void vary_case(conv_case *c, size_t number);
 
+/* Checks the case, and leaves what the library says of its plan in text. */
+void check_explained(const conv_case *c, char *text, size_t size);
+
 /* Plans, packs and runs with the caller's data (desc->bias holds real values); asserts success. */
 void convolve(const conv2d_desc *desc, conv2d_options options, const float *input, const float *filter, float *output);
 
