@@ -8,7 +8,7 @@
 
 bool k_repeats(const spec *s)
 {
-    return s->border == INTERIOR && (!s->taps.stride || !s->isa->mask_registers);
+    return is_inside(s) && (!s->taps.stride || !s->isa->mask_registers);
 }
 
 static void emit_setup(writer *w, const spec *s)
@@ -193,7 +193,7 @@ static void emit_long_channels(writer *w, const spec *s)
 static bool unrolls_rows(const spec *s)
 {
     const bool large = s->tile.channels > 1 && s->tile.columns >= 4;
-    return !s->isa->mask_registers && s->taps.kernel_width == 3 && s->border == INTERIOR && large;
+    return !s->isa->mask_registers && s->taps.kernel_width == 3 && is_inside(s) && large;
 }
 
 static void emit_nine_taps(writer *w, const spec *s)
@@ -247,7 +247,7 @@ static void emit_repeats(writer *w, const spec *s)
 {
     line(w, "const float *pixel = tile->in;");
     line(w, "float *to = tile->out;");
-    if (k_prefetches(s))
+    if (spec_fetches(s))
         line(w, "const float *next_ahead = tile->ahead;");
     if (k_prefetches_out(s))
         line(w, "const float *next_out = tile->prefetch_out;");
@@ -256,7 +256,7 @@ static void emit_repeats(writer *w, const spec *s)
     emit_one_tile(w, s);
     line(w, "pixel += tile->in_step;");
     line(w, "to += tile->out_step;");
-    if (k_prefetches(s))
+    if (spec_fetches(s))
         line(w, "next_ahead += tile->ahead_jump;");
     if (k_prefetches_out(s))
         line(w, "next_out += tile->prefetch_jump;");

@@ -8,19 +8,10 @@ bool k_is_short(const spec *s)
     return s->taps.kernel_width == 1 && s->isa->lanes < 16;
 }
 
-/* Where FMAs leave time for it: those of one vector of channels do not, of AVX2 or in a 1x1 (0.92-0.97).  Small tiles
- * are few in a layer, but many in the library: clang 14's would exceed 3 MB. */
-bool k_prefetches(const spec *s)
-{
-    const bool one = s->tile.channels == 1, narrow = s->isa->lanes < 16;
-    const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (narrow ? 10 : 14);
-    return long_enough && !(one && (narrow || s->taps.kernel_width == 1));
-}
-
 /* Nor does AVX2's 1x1 have time for outputs. */
 bool k_prefetches_out(const spec *s)
 {
-    return k_prefetches(s) && !k_is_short(s);
+    return spec_fetches(s) && !k_is_short(s);
 }
 
 static void emit_prefetch_pixel(writer *w, const spec *s)
@@ -31,7 +22,7 @@ static void emit_prefetch_pixel(writer *w, const spec *s)
 
 void emit_k_prefetch_setup(writer *w, const spec *s)
 {
-    if (!k_prefetches(s))
+    if (!spec_fetches(s))
         return;
     line(w, "const float *ahead = %s;", k_repeats(s) ? "next_ahead" : "tile->ahead");
     line(w, "const ptrdiff_t ahead_step = tile->ahead_step;");
@@ -53,7 +44,7 @@ void emit_k_prefetch_setup(writer *w, const spec *s)
  */
 void emit_k_prefetch(writer *w, const spec *s, bool outputs)
 {
-    if (!k_prefetches(s))
+    if (!spec_fetches(s))
         return;
     line(w, "__builtin_prefetch(ahead, 0, 3);");
     line(w, "ahead += ahead_step;");

@@ -6,7 +6,7 @@
  * other guests disturb the core. */
 bool k_has_short_loop(const spec *s)
 {
-    const bool pays = k_is_short(s) || (s->border == INTERIOR && s->tile.columns > 6);
+    const bool pays = k_is_short(s) || (is_inside(s) && s->tile.columns > 6);
     return s->taps.kernel_width == 1 && pays;
 }
 
@@ -18,7 +18,7 @@ enum { CHANNELS_AT_ONCE = 4 };
 
 static bool unrolls(const spec *s)
 {
-    return k_is_short(s) && s->border == INTERIOR && k_prefetches(s);
+    return k_is_short(s) && s->border == INTERIOR && spec_fetches(s);
 }
 
 static void emit_channel(writer *w, const spec *s)

@@ -90,7 +90,7 @@ static bool streams(const spec *s)
         return false;
     if (s->isa->mask_registers)
         return s->border != BOTH && s->tile.columns >= WIDE;
-    return s->border == INTERIOR && s->tile.channels == 2 && s->tile.columns >= WIDE_AVX2;
+    return is_inside(s) && s->tile.channels == 2 && s->tile.columns >= WIDE_AVX2;
 }
 
 static void emit_sum_store(writer *w, const spec *s, int v, int p, bool past_caches)

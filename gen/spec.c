@@ -230,7 +230,7 @@ spec spec_called(spec tile, border border)
         return tile;
     }
     /* The others have no variants for half vectors. */
-    if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG) {
+    if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG || border == BRIEF) {
         tile.border = border;
         return tile;
     }
@@ -261,6 +261,29 @@ static bool goes_through(const spec *s)
     return s->family == FAMILY_W && s->taps.kernel_width == 1 && is_kernel(&s->taps, &s->tile) && s->tile.channels < 16;
 }
 
+/* Where FMAs leave time for it: those of one vector of channels do not, of AVX2 or in a 1x1 (0.92-0.97).  Small tiles
+ * are few in a layer, but many in the library: clang 14's would exceed 3 MB. */
+static bool is_large(const spec *s)
+{
+    const bool one = s->tile.channels == 1, narrow = s->isa->lanes < 16;
+    const bool long_enough = s->tile.columns >= 4 && s->tile.channels * s->tile.columns >= (narrow ? 10 : 14);
+    return long_enough && !(one && (narrow || s->taps.kernel_width == 1));
+}
+
+bool spec_fetches(const spec *s)
+{
+    return s->family == FAMILY_K && s->border != BRIEF && is_large(s);
+}
+
+/*
+ * AVX2, Zen 4: sums of few products wait for what their tile fetches, and for the instructions that say what (NHWC,
+ * 8->32 @24x192 3x3 1.03, 3->64 @111 3x3 s2 1.02, 16->96 @112 1x1 1.035).
+ */
+static bool has_brief(const spec *s)
+{
+    return s->family == FAMILY_K && !s->isa->mask_registers && !s->taps.stride && is_large(s);
+}
+
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == FOLDED;
@@ -268,6 +291,8 @@ bool spec_generated(const spec *s)
         return goes_through(s);
     if (s->border == ALONG)
         return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.channels == 1 && s->tile.columns == 1;
+    if (s->border == BRIEF)
+        return has_brief(s);
     if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL)
         return s->border == INTERIOR;
     if (is_looped(s))
@@ -295,8 +320,8 @@ bool spec_generated(const spec *s)
 
 void spec_name(const spec *s, char *name, size_t size)
 {
-    static const char *const borders[BORDER_COUNT] = {"",        "_edge",    "_left", "_right", "_both", "_right_half",
-                                                      "_folded", "_through", "_along"};
+    static const char *const borders[BORDER_COUNT] = {"",        "_edge",    "_left",  "_right", "_both", "_right_half",
+                                                      "_folded", "_through", "_along", "_brief"};
     char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);

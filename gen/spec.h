@@ -82,8 +82,20 @@ typedef struct tile_set {
  * unrolled kernel columns, leave out those on one column of padding.  Those of D mask them; it has HALF for what fits
  * in a vector of half the width, and FOLDED where whole rows do: two of them share a vector.  Of W's 1x1, inside:
  * THROUGH goes through blocks of output channels, ALONG, for one of them, along the columns, with some input channels
- * at a time. */
-typedef enum border { INTERIOR, EDGE, LEFT, RIGHT, BOTH, RIGHT_HALF, FOLDED, THROUGH, ALONG, BORDER_COUNT } border;
+ * at a time.  BRIEF, of K inside: for short sums, beside which nothing is fetched. */
+typedef enum border {
+    INTERIOR,
+    EDGE,
+    LEFT,
+    RIGHT,
+    BOTH,
+    RIGHT_HALF,
+    FOLDED,
+    THROUGH,
+    ALONG,
+    BRIEF,
+    BORDER_COUNT
+} border;
 
 typedef struct spec {
     family family;
@@ -100,10 +112,16 @@ static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
     return tile->use == MAIN || (tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2));
 }
 
+/* Whether no tap of the tile lies outside the input. */
+static inline bool is_inside(const spec *s)
+{
+    return s->border == INTERIOR || s->border == BRIEF;
+}
+
 /* Whether a tile inside may leave out kernel columns at its sides, and has a twin with three unrolled ones. */
 static inline bool skips_columns(const spec *s)
 {
-    return s->family == FAMILY_K && !s->isa->mask_registers && !s->taps.kernel_width && s->border == INTERIOR;
+    return s->family == FAMILY_K && !s->isa->mask_registers && !s->taps.kernel_width && is_inside(s);
 }
 
 /* From an output row to the next, in input rows. */
@@ -164,6 +182,8 @@ bool spec_fits(const spec *s);
 /* D, NCHW, AVX2: whether masks are in registers, as 3 taps have room for. */
 bool spec_holds_masks(const spec *s);
 bool w_streams_inputs(const spec *s);
+/* Whether a tile of K asks for what the next ones need. */
+bool spec_fetches(const spec *s);
 /* Whether a tile of D takes two vectors of channels at a time. */
 bool spec_takes_pairs(const spec *s);
 /* Whether this variant exists. */

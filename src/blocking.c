@@ -123,15 +123,20 @@ static size_t channel_blocks(const problem *p, const conv2d_kernel *kernel)
 
 bool conv2d_ends_soon(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { SHORT_TAPS = 80, SOME_IN = 24, ROUNDS_IN = 48 };
-    const size_t taps = p->kernel_height * p->kernel_width;
-    const bool some = taps == 1 && p->in_channels >= SOME_IN && p->in_channels < ROUNDS_IN;
-    /* Zen 4, 1x1 of 24 to 47 channels 0.96 to 0.98 (32x192x192 328 s2 0.86), looped taps 0.94; beside AVX-512's tiles
-     * nobody has measured it. */
-    const bool unrolled = kernel->kernel_width != 0 && conv2d_cpu()->isa < CONV2D_ISA_AVX512;
-    const bool gains = has_small_l2() || (!some && unrolled);
-    return gains && waits_like_zen3(kernel) && kernel->lanes == 8 && p->out.channel == 1 && p->groups == 1 &&
-           p->in_channels * taps <= SHORT_TAPS;
+    enum { SHORT_TAPS = 80 };
+    return has_small_l2() && kernel->lanes == 8 && p->out.channel == 1 && p->groups == 1 &&
+           p->in_channels * p->kernel_height * p->kernel_width <= SHORT_TAPS;
+}
+
+/* Zen 4 (406 layers of networks, NHWC): 3x3 and larger 1.03, the best 1.07; 1x1 of less than 24 channels 1.03, of less
+ * than 48 1.01, of more 1.00, but 0.86 to 0.99 where tensors do not stay in the caches. */
+bool conv2d_k_is_brief(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { SHORT_TAPS = 96, SHORT_POINTWISE = 47 };
+    const bool pointwise = conv2d_is_pointwise(p);
+    const size_t most = pointwise ? SHORT_POINTWISE : SHORT_TAPS;
+    return !differs_from_zen4() && kernel->lanes == 8 && kernel->stride_w == 0 && !(pointwise && exceeds_l2(p, 12)) &&
+           p->in_channels * p->kernel_height * p->kernel_width <= most;
 }
 
 /*

@@ -147,7 +147,9 @@ enum { CONV2D_PART = CONV2D_RIGHT };
 enum { CONV2D_HALF = 4, CONV2D_FOLDED = CONV2D_BOTH | CONV2D_HALF };
 /* W's 1x1: the variant that goes through all output channels, or NULL. */
 enum { CONV2D_THROUGH = 4 };
-/* And the one for one output channel that goes along the columns. */
+/* K: the variant for short sums inside, or NULL. */
+enum { CONV2D_BRIEF = 4 };
+/* W: the one for one output channel that goes along the columns. */
 enum { CONV2D_ALONG = 5 };
 
 /* A tile that was generated, as one element of a kernel's set.  variant[] has a function for each combination of sides,

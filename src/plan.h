@@ -245,6 +245,8 @@ bool conv2d_planes_thrash(const problem *p, const conv2d_kernel *kernel);
 bool conv2d_planes_crowd(const problem *p);
 bool conv2d_ends_soon(const problem *p, const conv2d_kernel *kernel);
 bool conv2d_ends_lightly(const problem *p, const conv2d_kernel *kernel);
+/* K: whether sums are so short that AVX2's tiles inside fetch nothing for the next ones. */
+bool conv2d_k_is_brief(const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_rows_read(const problem *p);
 /* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */
 bool conv2d_is_pointwise(const problem *p);

@@ -87,12 +87,14 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.repeats = piece->tiles;
         run->tile.in_step = (ptrdiff_t)piece->columns * run->tile.pixel_pitch;
         run->tile.out_step = (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
+        const conv2d_tile_row *const row = tile_at(run, at->vectors, piece);
+        const bool brief = run->brief && piece->sides == CONV2D_INTERIOR && row->variant[CONV2D_BRIEF];
         if (run->looks_ahead) {
             run->tile.prefetch_out =
                 run->tile.streams ? run->buffer : next_outputs(run, at, strip, column + piece->columns);
             look_ahead(run, at, piece, tile, begin);
         }
-        tile_function(run->plan->kernel, tile_at(run, at->vectors, piece), piece->sides)(&run->tile);
+        tile_function(run->plan->kernel, row, brief ? CONV2D_BRIEF : piece->sides)(&run->tile);
         run->tile.out += (ptrdiff_t)piece->tiles * run->tile.out_step;
         if (run->tile.residual)
             run->tile.residual += (ptrdiff_t)piece->tiles * run->tile.out_step;
@@ -319,7 +321,10 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     const bool any_part = run.masks || run.overlaps;
     if (run.repeats && run.direct && (p->out_channels % kernel->lanes == 0 || any_part) && p->curve == CONV2D_NONE)
         run.strip_columns = DIRECT_COLUMNS;
-    run.looks_ahead = kernel->tile_columns > 1;
+    run.brief = conv2d_k_is_brief(p, kernel);
+    run.looks_ahead = kernel->tile_columns > 1 && !run.brief;
+    run.tile.ahead = run.tile.prefetch_out = run.buffer; /* of tiles at a border, which fetch in any case */
+    run.tile.ahead_step = run.tile.ahead_jump = run.tile.prefetch_jump = 0;
     run.input_stays = run.looks_ahead && (run.workspace || conv2d_input_stays(p));
     run.pointwise = conv2d_is_pointwise(p);
     run.tile.streams = streams_outputs(&run);

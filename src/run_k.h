@@ -36,6 +36,7 @@ typedef struct k_run {
     const conv2d_tile_row *inside; /* tiles for all taps inside the input */
     bool skips_columns;            /* tiles inside may leave out kernel columns that lie outside for all of a tile */
     bool repeats;                  /* has tiles that run in one call where they follow each other inside the input */
+    bool brief;                    /* of short sums: tiles inside fetch nothing */
     bool looks_ahead;              /* has tiles that fetch what the next ones need: not those of a single column */
     bool input_stays;              /* in the L2, from one tile of output channels to the next */
     bool pointwise;

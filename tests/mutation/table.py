@@ -198,6 +198,8 @@ MUTANTS = [
      'piece->in_offset += (ptrdiff_t)(taps.begin * p->dilation_w) * run->in.column;', ';', 'random kernels'),
     ('tiles whose ends have no taps have none between (K)', 'src/run_k_strip.c',
      'taps.begin == taps.end || ', '', 'random kernels'),
+    ('short sums have all taps at a border, too (K)', 'src/run_k.c',
+     'run->brief && piece->sides == CONV2D_INTERIOR && row', 'run->brief && row', 'variants random kernels'),
     ('looped taps of any number are three (K)', 'src/run_k.c',
      'run.skips_columns && p->kernel_width == 3', 'run.skips_columns', 'random kernels'),
     ('groups in turn begin in the chunk of one (K)', 'src/run_k.c',
