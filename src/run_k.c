@@ -323,8 +323,6 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
         run.strip_columns = DIRECT_COLUMNS;
     run.brief = conv2d_k_is_brief(p, kernel);
     run.looks_ahead = kernel->tile_columns > 1 && !run.brief;
-    run.tile.ahead = run.tile.prefetch_out = run.buffer; /* of tiles at a border, which fetch in any case */
-    run.tile.ahead_step = run.tile.ahead_jump = run.tile.prefetch_jump = 0;
     run.input_stays = run.looks_ahead && (run.workspace || conv2d_input_stays(p));
     run.pointwise = conv2d_is_pointwise(p);
     run.tile.streams = streams_outputs(&run);
