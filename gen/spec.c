@@ -230,8 +230,8 @@ spec spec_called(spec tile, border border)
         return tile;
     }
     /* The others have no variants for half vectors. */
-    if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG || border == BRIEF) {
-        tile.border = border;
+    if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG) {
+        tile.border = border == THROUGH && tile.family == FAMILY_K ? BRIEF : border; /* W's place for it */
         return tile;
     }
     tile.border = border == INTERIOR || has_straight_borders(&tile) ? border : EDGE;
@@ -279,7 +279,7 @@ bool spec_fetches(const spec *s)
 
 /*
  * AVX2, Zen 4: sums of few products wait for what their tile fetches, and for the instructions that say what (NHWC,
- * 8->32 @24x192 3x3 1.03, 3->64 @111 3x3 s2 1.02, 16->96 @112 1x1 1.035).
+ * 8->32 @24x192 3x3 1.06, 3->64 @111 3x3 s2 1.03, 16->96 @112 1x1 1.04 to 1.05).
  */
 static bool has_brief(const spec *s)
 {

@@ -61,8 +61,7 @@ static void emit_tile_rows(writer *w, const tile_set *set, const tap_row *taps)
         const spec tile = interior_spec(set, taps, &set->tiles[i]);
         block_begin(w, "{%d, %d,", tile.tile.channels, tile.tile.columns);
         for (size_t b = 0; b < sizeof variants / sizeof variants[0]; b++) {
-            const bool brief = set->family == FAMILY_K && variants[b] == THROUGH;
-            const spec called = spec_called(tile, brief ? BRIEF : variants[b]);
+            const spec called = spec_called(tile, variants[b]);
             emit_variant(w, &called);
         }
         block_end_with(w, "},");

@@ -128,8 +128,8 @@ bool conv2d_ends_soon(const problem *p, const conv2d_kernel *kernel)
            p->in_channels * p->kernel_height * p->kernel_width <= SHORT_TAPS;
 }
 
-/* Zen 4 (406 layers of networks, NHWC): 3x3 and larger 1.03, the best 1.07; 1x1 of less than 24 channels 1.03, of less
- * than 48 1.01, of more 1.00, but 0.86 to 0.99 where tensors do not stay in the caches. */
+/* Zen 4 (404 layers of networks, NHWC): 3x3 and larger 1.03, the best 1.07, 1.00 from 12 MB on; 1x1 of less than 24
+ * channels 1.03, of less than 48 1.01, of more 1.00, but 0.86 to 0.99 where tensors do not stay in the caches. */
 bool conv2d_k_is_brief(const problem *p, const conv2d_kernel *kernel)
 {
     enum { SHORT_TAPS = 96, SHORT_POINTWISE = 47 };
