@@ -36,8 +36,8 @@ void emit_k_pins(writer *w, const spec *s, int first, int last);
 bool k_has_short_loop(const spec *s);
 void emit_k_short_channels(writer *w, const spec *s);
 
-/* family_k_ahead.c: whether a tile takes too few cycles to do anything else meanwhile; whether one that fetches what the
- * next tiles need fetches their outputs too; before the loop over channels, and in it. */
+/* family_k_ahead.c: whether a tile takes too few cycles to do anything else meanwhile; whether one that fetches what
+ * the next tiles need fetches their outputs too; before the loop over channels, and in it. */
 bool k_is_short(const spec *s);
 bool k_prefetches_out(const spec *s);
 void emit_k_prefetch_setup(writer *w, const spec *s);
