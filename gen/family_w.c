@@ -16,7 +16,7 @@ static void accumulator_name(int index, const void *context, char *name, size_t 
  * @56 1x1 6 %).  AVX-512 has 16x1 for such problems, and loses 1-3 % with a loop around it. */
 static bool repeats(const spec *s)
 {
-    return !s->isa->mask_registers || s->border == THROUGH;
+    return (!s->isa->mask_registers && s->border != FILL) || s->border == THROUGH;
 }
 
 /* What a repetition moves, as expressions. */
@@ -41,6 +41,10 @@ static void emit_setup(writer *w, const spec *s)
     }
     line(w, "const ptrdiff_t in_channel_pitch = tile->in_channel_pitch, out_channel_pitch = tile->out_channel_pitch;");
     line(w, "const ptrdiff_t weights_skip = tile->weights_skip;");
+    if (s->border == FILL) {
+        line(w, "const ptrdiff_t panel_pitch = tile->panel_pitch;");
+        return;
+    }
     line(w, "const float *prefetch_out = tile->prefetch_out;");
     if (s->border == THROUGH)
         return;

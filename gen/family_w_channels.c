@@ -114,8 +114,30 @@ static void emit_channel_loop(writer *w, const spec *s)
     block_end(w);
 }
 
+/* What the tap reads goes to the panel, and what the next tile will read comes nearer: lines that end behind what this
+ * one has. */
+static void emit_filling_channels(writer *w, const spec *s)
+{
+    const int floats = s->tile.columns * s->isa->lanes;
+    line(w, "const ptrdiff_t weights_step = 16 + weights_skip;");
+    line(w, "const float *row = in;");
+    line(w, "float *panel = tile->panel;");
+    block_begin(w, "for (size_t channel = tile->in_channels; channel != 0; channel--)");
+    for (int at = 3 * floats - 1; at >= 2 * floats; at -= 8)
+        line(w, "__builtin_prefetch(row + %d, 0, 2);", at);
+    emit_w_tap(w, s, 0);
+    line(w, "row += in_channel_pitch;");
+    line(w, "panel += panel_pitch;");
+    line(w, "weights += weights_step;");
+    block_end(w);
+}
+
 void emit_w_channels(writer *w, const spec *s)
 {
+    if (s->border == FILL) {
+        emit_filling_channels(w, s);
+        return;
+    }
     if (s->border == THROUGH) {
         emit_short_channels(w, s);
         return;

@@ -23,6 +23,8 @@ static void emit_loads(writer *w, const spec *s, int tap)
         line(w, "%s in%d = %s_loadu_ps(%s);", s->isa->vector, v, s->isa->prefix, address);
         if (s->tile.channels > 1)
             line(w, "KEEP(in%d);", v);
+        if (s->border == FILL)
+            line(w, "%s_storeu_ps(panel + %d, in%d);", s->isa->prefix, v * s->isa->lanes, v);
     }
 }
 

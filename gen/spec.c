@@ -231,7 +231,10 @@ spec spec_called(spec tile, border border)
     }
     /* The others have no variants for half vectors. */
     if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG) {
-        tile.border = border == THROUGH && tile.family == FAMILY_K ? BRIEF : border; /* W's place for it */
+        /* W's places for them. */
+        tile.border = border == THROUGH && tile.family == FAMILY_K      ? BRIEF
+                      : border == RIGHT_HALF && tile.family == FAMILY_W ? FILL
+                                                                        : border;
         return tile;
     }
     tile.border = border == INTERIOR || has_straight_borders(&tile) ? border : EDGE;
@@ -259,6 +262,12 @@ static bool folds(const spec *s)
 static bool goes_through(const spec *s)
 {
     return s->family == FAMILY_W && s->taps.kernel_width == 1 && is_kernel(&s->taps, &s->tile) && s->tile.channels < 16;
+}
+
+/* AVX2's, beside whose FMAs there is time to store what they read. */
+static bool fills(const spec *s)
+{
+    return goes_through(s) && !s->isa->mask_registers;
 }
 
 /* Where FMAs leave time for it: those of one vector of channels do not, of AVX2 or in a 1x1 (0.92-0.97).  Small tiles
@@ -293,6 +302,8 @@ bool spec_generated(const spec *s)
         return goes_through(s);
     if (s->border == ALONG)
         return s->family == FAMILY_W && s->taps.kernel_width == 1 && s->tile.channels == 1 && s->tile.columns == 1;
+    if (s->border == FILL)
+        return fills(s);
     if (s->border == BRIEF)
         return has_brief(s);
     if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL)
@@ -323,7 +334,7 @@ bool spec_generated(const spec *s)
 void spec_name(const spec *s, char *name, size_t size)
 {
     static const char *const borders[BORDER_COUNT] = {"",        "_edge",    "_left",  "_right", "_both", "_right_half",
-                                                      "_folded", "_through", "_along", "_brief"};
+                                                      "_folded", "_through", "_along", "_fill",  "_brief"};
     char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);

@@ -82,7 +82,8 @@ typedef struct tile_set {
  * unrolled kernel columns, leave out those on one column of padding.  Those of D mask them; it has HALF for what fits
  * in a vector of half the width, and FOLDED where whole rows do: two of them share a vector.  Of W's 1x1, inside:
  * THROUGH goes through blocks of output channels, ALONG, for one of them, along the columns, with some input channels
- * at a time.  BRIEF, of K inside: for short sums, beside which nothing is fetched. */
+ * at a time; FILL copies what it reads to the panel, for the tiles behind it.  BRIEF, of K inside: for short sums,
+ * beside which nothing is fetched. */
 typedef enum border {
     INTERIOR,
     EDGE,
@@ -93,6 +94,7 @@ typedef enum border {
     FOLDED,
     THROUGH,
     ALONG,
+    FILL,
     BRIEF,
     BORDER_COUNT
 } border;

@@ -118,6 +118,25 @@ bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
+ * AVX2: whether what a tile visits of the planes and weights exceeds the L1, or half of it where planes come from
+ * afar; or they share a set.  Zen 4, where the first tile fills the panel (run_w_panel.c): 160x15x15 67x1x1 1.08,
+ * 128x104x104 64x1x1 1.15, 16x320x320 16x1x1 1.9, 24x160x160 24x1x1 1.5 to 2; near planes of up to 32 output channels
+ * 0.96 to 1.00.
+ */
+static bool columns_crowd(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { FAR_L2S = 2, FEW_CHANNELS_FAR = 16, FEW_CHANNELS_NEAR = 40, FEW_CHANNELS_OF_SET = 8 };
+    const size_t line = LINE_FLOATS * sizeof(float), columns = (size_t)kernel->tile_columns * kernel->lanes;
+    if ((size_t)p->in.channel * sizeof(float) % 4096 == 0 && p->in_channels > 8)
+        return p->out_channels >= FEW_CHANNELS_OF_SET;
+    const size_t weights = 1, shared = (size_t)p->in.channel % LINE_FLOATS != 0; /* a line with other columns */
+    const size_t bytes = p->in_channels * (divide_up(columns, LINE_FLOATS) + shared + weights) * line;
+    const bool far = exceeds_l2(p, FAR_L2S);
+    return p->out_channels >= (size_t)(far ? FEW_CHANNELS_FAR : FEW_CHANNELS_NEAR) &&
+           bytes >= conv2d_cpu()->l1_bytes / (far ? 2 : 1);
+}
+
+/*
  * AVX2's four passes over a block of 16 channels have all its lines of weights and the block's columns of all input
  * channels compete for the L1; a panel takes no more of it than it must, and a plane whose size is a multiple of a
  * power of two no more than that (Zen 4, 1x1, percent of peak: 1024->256 @14 82 -> 94, 320->320 @64 53 -> 89).  Nor do
@@ -134,6 +153,8 @@ static bool wants_panel(const problem *p, const conv2d_kernel *kernel)
         return true;
     if (kernel->lanes != 8)
         return false;
+    if (!differs_from_zen4() && columns_crowd(p, kernel))
+        return true;
     /* The L1 of Zen 5 has 12 ways: planes an odd multiple of 1 KiB apart find room, and a panel is but in the way of
      * weights that fit the L2 with ease (1x1, 384x52x52 128 0.93, 128x56x56 128 0.96, 64x208x208 32 0.87). */
     const bool roomy = conv2d_cpu()->two_wide_fmas;

@@ -92,6 +92,8 @@ typedef struct conv2d_tile {
     /* W, THROUGH, and D, NCHW: tiles, or channels, until a block of 16 channels ends; from there to the next. */
     size_t block_repeats;
     ptrdiff_t next_block;
+    float *panel; /* W, FILL: where what is read goes, and the next channel's */
+    ptrdiff_t panel_pitch;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
     bool streams;                 /* K, wide tiles of AVX-512: whole lines are written past the caches */
@@ -147,6 +149,8 @@ enum { CONV2D_PART = CONV2D_RIGHT };
 enum { CONV2D_HALF = 4, CONV2D_FOLDED = CONV2D_BOTH | CONV2D_HALF };
 /* W's 1x1: the variant that goes through all output channels, or NULL. */
 enum { CONV2D_THROUGH = 4 };
+/* W's 1x1: the one tile that fills the panel with what it reads, or NULL. */
+enum { CONV2D_FILL = 6 };
 /* K: the variant for short sums inside, or NULL. */
 enum { CONV2D_BRIEF = 4 };
 /* W: the one for one output channel that goes along the columns. */

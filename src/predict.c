@@ -94,7 +94,10 @@ double conv2d_visit_cycles(const problem *p, const conv2d_kernel *kernel, bool p
 {
     if (p->in_channels * p->out_channels == 1 || kernel->lanes != 8 || !conv2d_is_pointwise(p) || p->in.column != 1)
         return 0;
-    const double copied = conv2d_cpu()->two_wide_fmas ? 0.7 : 0.85; /* Zen 5: 64x128x128 32x1x1 1.28 times K's speed */
+    const double copied = conv2d_cpu()->two_wide_fmas ? 0.7
+                          : p->out_width >= 4096 && !has_small_l2()
+                              ? 0.5
+                              : 0.85; /* Zen 5: 64x128x128 32x1x1 1.28 times K's speed */
     return (panel ? copied : 0.4) * real(p->in_channels * p->out_height) * real(p->out_width);
 }
 

@@ -174,6 +174,17 @@ static double w_scale_cycles(const problem *p, const conv2d_kernel *kernel)
     return 72 + (kernel->lanes == 16 ? 2 : 1.1) * vectors + (p->out_width % kernel->lanes ? 75 : 0);
 }
 
+/*
+ * Whether a panel that tiles fill (run_w_panel.c) is as good on a small map as on others: Zen 4, AVX2, 14x14 and 16x16,
+ * where the L2 holds the weights with ease, W's time to K's 0.9 to 0.98; 8x8 1.04, 1024x14x14 1024x1x1 1.07.
+ */
+static bool fills_well(const problem *p)
+{
+    enum { FEWEST_COLUMNS = 128 };
+    const size_t weights = p->in_channels * p->out_channels * sizeof(float);
+    return !has_small_l2() && p->out_width >= FEWEST_COLUMNS && weights <= conv2d_cpu()->l2_bytes / 2;
+}
+
 double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
 {
     if (conv2d_is_pointwise(p) && p->in_channels * p->out_channels == 1 && p->in.column == 1)
@@ -217,8 +228,8 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     /* So is one of AVX2, for every 4, and there are few columns to a weight (Zen 3, 768x8x8 1536x1x1 0.75 times the
      * speed of K on pixels, 1024x14x14 1024x1x1 0.75 to 0.93, 640x19x19 3840x1x1 0.82, but 192x20x20 384x1x1 1.05). */
     const size_t few_columns = p->in_channels >= 512 ? 1024 : 256;
-    const bool short_panel = waits_like_zen3(kernel) && kernel->lanes == 8 && cost.panel && p->in.column == 1 &&
-                             p->out_channels >= 96 && p->out_width <= few_columns;
+    const bool short_panel = waits_like_zen3(kernel) && !fills_well(p) && kernel->lanes == 8 && cost.panel &&
+                             p->in.column == 1 && p->out_channels >= 96 && p->out_width <= few_columns;
     const double crowd = crowds ? 1.4 : tall ? 1.15 : short_panel ? 1.05 + 12 / real(p->out_width) : 1;
     return small * waits * crowd * (cost.taps * taps + (cost.ends + masks) * real(p->out_height)) + group + copies +
            conv2d_visit_cycles(p, kernel, cost.panel);

@@ -32,7 +32,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
             run->tile.residual = run->args->residual + out + vector * lanes;
         run->tile.prefetch_out = low && !run->leaves ? NULL : run->tile.out + width * lanes;
         run->tile.prefetch_in = !low ? run->prefetch_in : fetches ? (ptrdiff_t)(width * lanes) - LINE_FLOATS : 0;
-        tile_function(run->kernel, tile_of(run->kernel, channels, width), sides)(&run->tile);
+        run_tile(run, at, tile_of(run->kernel, channels, width), sides, vector);
         vector += width;
     }
 }
@@ -91,18 +91,6 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
-/* Makes a panel of a block's columns the input. */
-static void enter_panel(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
-{
-    size_t column = begin * run->lanes;
-    const size_t column_end = min_size(end * run->lanes, run->p->out_width);
-    if (shift && column_end - column < run->lanes) /* a shifted vector alone */
-        column -= shift;
-    if (run->tile.kernel_rows)
-        conv2d_w_fill_panel(run, at->row + (ptrdiff_t)column * run->p->in.column, column_end - column);
-    at->in = run->panel - column;
-}
-
 /* Vectors at the left edge, inside, at the right edge. */
 static void run_columns(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
 {
@@ -130,7 +118,7 @@ static void run_columns(w_run *run, w_position *at, size_t begin, size_t end, si
 static void run_block(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
 {
     if (run->panel)
-        enter_panel(run, at, begin, end, shift);
+        conv2d_w_enter_panel(run, at, begin, end, shift);
     else if (run->fetches)
         conv2d_fetch_columns(run->p, at->row + end * run->lanes, (end - begin) * run->lanes);
     if (run->planes)
@@ -280,6 +268,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
         run.tile.out_channel_pitch = (ptrdiff_t)run.b->plane_columns;
     }
     run.pointwise = conv2d_is_pointwise(p);
+    run.fills = conv2d_w_fills(&run);
     conv2d_w_choose_fetches(&run);
     run.along = run.b->channel_blocks == 1 && conv2d_goes_along(p, run.kernel);
     run.through = run.b->channel_blocks == 1 && conv2d_goes_through(p, run.kernel);

@@ -33,6 +33,7 @@ typedef struct w_run {
     size_t lanes, main_channels, vectors;
     float *scratch; /* NULL: read the input in place */
     float *panel;   /* NULL: there is none */
+    bool fills;     /* AVX2: the first output channels' tiles of main width copy the columns they read to the panel */
     float *planes;  /* of a block's outputs that become pixels, a vector behind their beginning; NULL */
     float *out;     /* what tiles write: the output, or where its first column would be if all of it were in planes */
     bool fetches;   /* AVX2, 1x1: a block asks for the next one's columns, which its tiles do not */
@@ -53,8 +54,8 @@ typedef struct w_run {
     conv2d_tile tile;
 } w_run;
 
-/* run_w_pixels.c: fills the panel with `columns` columns from `in` on; the scratch rows with what a row tile reads. */
-void conv2d_w_fill_panel(const w_run *run, const float *in, size_t columns);
+/* run_w_pixels.c: fills a panel with `columns` columns from `in` on; the scratch rows with what a row tile reads. */
+void conv2d_w_fill_panel(const w_run *run, const float *in, float *panel, size_t columns);
 void conv2d_w_fill_rows(const w_run *run, const float *image, size_t first_row);
 /* Vectors from `begin` on are to be written to planes; vectors [begin, end) have been. */
 void conv2d_w_enter_planes(w_run *run, w_position *at, size_t begin);
@@ -68,6 +69,22 @@ void conv2d_set_row_masks(w_run *run);
 /* run_w.c: output channels [oc, limit), at most one block of 16, for vectors [begin, end). */
 void conv2d_w_run_group(w_run *run, const w_position *at, size_t oc, size_t limit, size_t begin, size_t end);
 void conv2d_w_activate(const w_run *run, const w_position *at, size_t oc, size_t begin, size_t end);
+/* run_w_panel.c: whether tiles fill the panel; once a run. */
+bool conv2d_w_fills(const w_run *run);
+/* Makes a panel of a block's columns the input. */
+void conv2d_w_enter_panel(w_run *run, w_position *at, size_t begin, size_t end, size_t shift);
+/* Calls the tile that is set, for vectors from `vector` on; where tiles fill the panel, its first repetition may be one
+ * that does. */
+void conv2d_w_run_filling(w_run *run, const w_position *at, const conv2d_tile_row *row, int variant, size_t vector);
+
+static inline void run_tile(w_run *run, const w_position *at, const conv2d_tile_row *row, int variant, size_t vector)
+{
+    if (run->fills)
+        conv2d_w_run_filling(run, at, row, variant, vector);
+    else
+        tile_function(run->kernel, row, variant)(&run->tile);
+}
+
 /* run_w_through.c: all output channels of the chunk for vectors [begin, end), inside. */
 void conv2d_w_run_through(w_run *run, w_position *at, size_t begin, size_t end);
 

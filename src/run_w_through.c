@@ -34,7 +34,7 @@ static void run_tiles(w_run *run, const w_position *at, size_t oc, size_t count,
     if (run->p->has_residual)
         run->tile.residual = run->args->residual + out;
     run->tile.prefetch_out = run->leaves ? run->tile.out + width * run->lanes : NULL;
-    tile_function(run->kernel, tile_of(run->kernel, channels, width), CONV2D_THROUGH)(&run->tile);
+    run_tile(run, at, tile_of(run->kernel, channels, width), CONV2D_THROUGH, begin);
 }
 
 /* The block whose tiles fetch goes by itself, and so does what is left of channels, or of vectors. */

@@ -139,6 +139,10 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     }
     d.in_height = input_for(rows, d.kernel_height, d.stride_h, dilation, d.pad_top + d.pad_bottom);
     d.in_width = input_for(columns, width, stride, dilation, d.pad_left + d.pad_right);
+    if (pointwise && number / 8 % 2) { /* planes that share a set, of which AVX2 makes a panel */
+        d.in_pitch[1] = 1024;
+        d.in_pitch[0] = d.in_channels * d.in_pitch[1];
+    }
     if (info->family[0] == 'f') {
         d.in_channels = 5;
         d.in_height = d.in_width = d.kernel_height = 1;
