@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* NCHW whose planes lie so far apart that an L2 of 2 MiB does not keep their lines: K makes them pixels, W's 1x1 a
  * panel, a chunk at a time. */
+#include <stdio.h>
 #include <string.h>
 
+#include "conv2d_tune.h"
 #include "other_cpu.h"
 #include "support.h"
 
@@ -75,4 +77,59 @@ ParameterizedTest(conv2d_isa *isa, planes, far_ones_are_copied)
         cr_assert(ran[true] > 50 && copied[true] == ran[true] && ran[false] > 10 && copied[false] == 0,
                   "%zu of %zu far ones were copied, %zu of %zu near ones", copied[true], ran[true], copied[false],
                   ran[false]);
+}
+
+/* Of planes that share a set, in blocks, groups and pieces of any size. */
+static conv_case panel_case(size_t i, const char *kernel, conv2d_record *record)
+{
+    static const conv2d_activation activations[] = {CONV2D_NONE, CONV2D_CLAMP, CONV2D_SILU};
+    enum { COPIED = 2 };
+    conv_case c = {.desc = simple_desc(9 + i * 5 % 24, 1, 1 + i * 37 % 230, 1 + i * 7 % 51, 1, 1)};
+    conv2d_desc *const d = &c.desc;
+    d->in_pitch[1] = 1024;
+    d->in_pitch[0] = d->in_channels * d->in_pitch[1];
+    d->out_layout = i % 6 ? CONV2D_NCHW : CONV2D_NHWC;
+    d->activation = activations[i % 3];
+    d->act_b = 1;
+    vary_case(&c, i);
+    *record = (conv2d_record){.isa = conv2d_cpu_isa()};
+    cr_assert_lt(conv2d_record_problem(d, record->problem, sizeof record->problem), sizeof record->problem);
+    snprintf(record->kernel, sizeof record->kernel, "%s", kernel);
+    snprintf(record->cpu, sizeof record->cpu, "%s", conv2d_cpu_name());
+    snprintf(record->version, sizeof record->version, "%s", conv2d_version());
+    record->knobs[CONV2D_KNOB_SCRATCH] = COPIED;
+    record->knobs[CONV2D_KNOB_GROUP_VECTORS] = i / 2 % 5;
+    record->knobs[CONV2D_KNOB_BLOCK_VECTORS] = i % 2 ? 0 : 1 + i % 11;
+    record->knobs[CONV2D_KNOB_CHANNEL_BLOCKS] = i % 4 == 1 && !d->residual ? 3 : 0;
+    c.options = (conv2d_options){.prefer_256 = -1, .records = record, .record_count = 1};
+    return c;
+}
+
+ParameterizedTestParameters(planes, panels_of_any_blocks)
+{
+    return each_isa();
+}
+
+ParameterizedTest(conv2d_isa *isa, planes, panels_of_any_blocks)
+{
+    enum { CASES = 600 };
+    require_isa(*isa);
+    size_t used = 0, tried = 0;
+    conv2d_kernel_info info;
+    bool pointwise;
+    for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
+        if (info.isa != *isa || *info.family != 'w' || !copies(&info, &pointwise))
+            continue;
+        for (size_t i = 0; i < CASES; i++) {
+            conv2d_record record;
+            const conv_case c = panel_case(i, info.name, &record);
+            prepared ready;
+            cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK);
+            tried++;
+            used += strcmp(conv2d_kernel_name(&ready.plan), info.name) == 0;
+            run_case(&c, &ready);
+            compare_case(&c, &ready);
+        }
+    }
+    cr_assert(*isa == CONV2D_ISA_SCALAR || used > tried / 2, "%zu of %zu ran as their records say", used, tried);
 }
