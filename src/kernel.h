@@ -92,8 +92,6 @@ typedef struct conv2d_tile {
     /* W, THROUGH, and D, NCHW: tiles, or channels, until a block of 16 channels ends; from there to the next. */
     size_t block_repeats;
     ptrdiff_t next_block;
-    float *panel; /* W, FILL: where what is read goes, and the next channel's */
-    ptrdiff_t panel_pitch;
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
     bool streams;                 /* K, wide tiles of AVX-512: whole lines are written past the caches */
@@ -136,6 +134,9 @@ typedef struct conv2d_tile {
     ptrdiff_t prefetch_pitch;  /* K, between them */
     const float *ahead;        /* K: what the next tiles will need, a line with each channel */
     ptrdiff_t ahead_step;      /* F: how far ahead weights are fetched, or 0 */
+
+    float *panel; /* W, FILL: where what is read goes, from one channel to the next */
+    ptrdiff_t panel_pitch;
 } conv2d_tile;
 
 typedef void conv2d_tile_fn(const conv2d_tile *tile);

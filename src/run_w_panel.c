@@ -10,11 +10,12 @@
 bool conv2d_w_fills(const w_run *run)
 {
     const conv2d_kernel *kernel = run->kernel;
+    if (!run->panel || !run->pointwise || run->p->in.column != 1 || run->p->out_channels < kernel->tile_channels)
+        return false;
     const conv2d_tile_row *main_tile = tile_of(kernel, kernel->tile_channels, kernel->tile_columns);
     const bool follow =
         run->b->group_vectors % kernel->tile_columns == 0 || run->b->group_vectors >= run->b->block_vectors;
-    return run->panel && run->pointwise && run->p->in.column == 1 && main_tile->variant[CONV2D_FILL] && follow &&
-           run->p->out_channels >= kernel->tile_channels;
+    return follow && main_tile->variant[CONV2D_FILL];
 }
 
 /* How many of the vectors [begin, end) tiles copy: those inside, as many as main tiles take. */

@@ -154,7 +154,7 @@ FAMILY_D = [
     ('the tiles behind the one that fills are as many as with it (W, AVX2)', 'src/run_w_panel.c',
      '    tile->repeats--;\n', '', 'planes'),
     ('a panel of any groups of vectors is filled (W, AVX2)', 'src/run_w_panel.c',
-     'main_tile->variant[CONV2D_FILL] && follow &&', 'main_tile->variant[CONV2D_FILL] &&', 'planes'),
+     'return follow && main_tile', 'return main_tile', 'planes'),
     ('each few input channels fill the beginning of the panel (W, AVX2)', 'src/run_w_panel.c',
      '(ptrdiff_t)at->ic_begin * run->p->in.channel + vector', 'vector', 'planes'),
     ('a panel of pixels can be done without (W)', 'src/knobs.c',
