@@ -120,8 +120,8 @@ bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
 /*
  * AVX2: whether what a tile visits of the planes and weights exceeds the L1, or half of it where planes come from
  * afar; or they share a set.  Zen 4, where the first tile fills the panel (run_w_panel.c): 160x15x15 67x1x1 1.08,
- * 128x104x104 64x1x1 1.15 to 1.18, 16x320x320 16x1x1 1.8, 24x160x160 24x1x1 1.5; near planes of up to 32 output channels
- * 0.96 to 1.00.
+ * 128x104x104 64x1x1 1.15 to 1.18, 16x320x320 16x1x1 1.8, 24x160x160 24x1x1 1.5; near planes of up to 32 output
+ * channels 0.96 to 1.00.
  */
 static bool columns_crowd(const problem *p, const conv2d_kernel *kernel)
 {
