@@ -114,8 +114,8 @@ static void emit_channel_loop(writer *w, const spec *s)
     block_end(w);
 }
 
-/* What the tap reads goes to the panel, and what the next tile will read comes nearer: lines that end behind what this
- * one has. */
+/* What the tap reads goes to the panel, and the columns after the next come to the L2, at eight apart, for a line may
+ * begin anywhere (Zen 4, inputs from the L3: the next columns alone 0.97). */
 static void emit_filling_channels(writer *w, const spec *s)
 {
     const int floats = s->tile.columns * s->isa->lanes;

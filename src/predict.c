@@ -94,10 +94,10 @@ double conv2d_visit_cycles(const problem *p, const conv2d_kernel *kernel, bool p
 {
     if (p->in_channels * p->out_channels == 1 || kernel->lanes != 8 || !conv2d_is_pointwise(p) || p->in.column != 1)
         return 0;
-    const double copied = conv2d_cpu()->two_wide_fmas ? 0.7
-                          : p->out_width >= 4096 && !has_small_l2()
-                              ? 0.5
-                              : 0.85; /* Zen 5: 64x128x128 32x1x1 1.28 times K's speed */
+    /* Zen 5: 64x128x128 32x1x1 1.28 times K's speed; Zen 4, whose tiles copy: 48x160x160 24x1x1 1.3, 144x95x95 32x1x1
+     * 1.08, but 384x13x13 48x1x1 0.91. */
+    const bool fills_long_rows = !differs_from_zen4() && p->out_width >= 4096;
+    const double copied = conv2d_cpu()->two_wide_fmas ? 0.7 : fills_long_rows ? 0.5 : 0.85;
     return (panel ? copied : 0.4) * real(p->in_channels * p->out_height) * real(p->out_width);
 }
 

@@ -38,7 +38,7 @@ void conv2d_w_enter_panel(w_run *run, w_position *at, size_t begin, size_t end, 
                             column_end - first);
 }
 
-/* The first repetition; the tile stands at the second one afterwards. */
+/* The first repetition alone, which reads the input. */
 static void fill(w_run *run, const w_position *at, conv2d_tile_fn *function, size_t vector)
 {
     conv2d_tile *const tile = &run->tile;
