@@ -82,3 +82,15 @@ struct criterion_test_params each_isa(void)
     static conv2d_isa isas[] = {CONV2D_ISA_SCALAR, CONV2D_ISA_AVX2, CONV2D_ISA_AVX512};
     return cr_make_param_array(conv2d_isa, isas, COUNT_OF(isas));
 }
+
+conv2d_record record_of(const conv2d_desc *desc, const char *kernel)
+{
+    conv2d_record r;
+    memset(&r, 0, sizeof r);
+    cr_assert_lt(conv2d_record_problem(desc, r.problem, sizeof r.problem), sizeof r.problem);
+    snprintf(r.kernel, sizeof r.kernel, "%s", kernel);
+    snprintf(r.cpu, sizeof r.cpu, "%s", conv2d_cpu_name());
+    snprintf(r.version, sizeof r.version, "%s", conv2d_version());
+    r.isa = conv2d_cpu_isa();
+    return r;
+}

@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
+#include "conv2d_tune.h"
 #include "trial.h"
 
 /* Skips the test, aloud, if this CPU (or CONV2D_ISA) does not allow isa. */
@@ -21,5 +22,8 @@ void check_explained(const conv_case *c, char *text, size_t size);
 
 /* Plans, packs and runs with the caller's data (desc->bias holds real values); asserts success. */
 void convolve(const conv2d_desc *desc, conv2d_options options, const float *input, const float *filter, float *output);
+
+/* Of this CPU, library and bound: the kernel is the best for the problem; the knobs are 0. */
+conv2d_record record_of(const conv2d_desc *desc, const char *kernel);
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* NCHW whose planes lie so far apart that an L2 of 2 MiB does not keep their lines: K makes them pixels, W's 1x1 a
  * panel, a chunk at a time. */
-#include <stdio.h>
 #include <string.h>
 
-#include "conv2d_tune.h"
 #include "other_cpu.h"
 #include "support.h"
 
@@ -92,11 +90,7 @@ static conv_case panel_case(size_t i, const char *kernel, conv2d_record *record)
     d->activation = activations[i % 3];
     d->act_b = 1;
     vary_case(&c, i);
-    *record = (conv2d_record){.isa = conv2d_cpu_isa()};
-    cr_assert_lt(conv2d_record_problem(d, record->problem, sizeof record->problem), sizeof record->problem);
-    snprintf(record->kernel, sizeof record->kernel, "%s", kernel);
-    snprintf(record->cpu, sizeof record->cpu, "%s", conv2d_cpu_name());
-    snprintf(record->version, sizeof record->version, "%s", conv2d_version());
+    *record = record_of(d, kernel);
     record->knobs[CONV2D_KNOB_SCRATCH] = COPIED;
     record->knobs[CONV2D_KNOB_GROUP_VECTORS] = i / 2 % 5;
     record->knobs[CONV2D_KNOB_BLOCK_VECTORS] = i % 2 ? 0 : 1 + i % 11;

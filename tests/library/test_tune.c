@@ -18,18 +18,6 @@ static conv2d_desc desc_of(const char *text)
     return p.desc;
 }
 
-static conv2d_record record_of(const conv2d_desc *desc, const char *kernel)
-{
-    conv2d_record r;
-    memset(&r, 0, sizeof r);
-    cr_assert_lt(conv2d_record_problem(desc, r.problem, sizeof r.problem), sizeof r.problem);
-    snprintf(r.kernel, sizeof r.kernel, "%s", kernel);
-    snprintf(r.cpu, sizeof r.cpu, "%s", conv2d_cpu_name());
-    snprintf(r.version, sizeof r.version, "%s", conv2d_version());
-    r.isa = conv2d_cpu_isa();
-    return r;
-}
-
 /* The line of conv2d_explain about records, without its title. */
 static const char *record_line(const conv2d_plan *plan)
 {
