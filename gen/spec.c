@@ -231,7 +231,7 @@ spec spec_called(spec tile, border border)
     }
     /* The others have no variants for half vectors. */
     if (border == RIGHT_HALF || border == FOLDED || border == THROUGH || border == ALONG) {
-        /* W's places for them. */
+        /* K's BRIEF and W's FILL are where the other families have these. */
         tile.border = border == THROUGH && tile.family == FAMILY_K      ? BRIEF
                       : border == RIGHT_HALF && tile.family == FAMILY_W ? FILL
                                                                         : border;

@@ -125,9 +125,9 @@ bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
  */
 static bool columns_crowd(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { FAR_L2S = 2, FEW_CHANNELS_FAR = 16, FEW_CHANNELS_NEAR = 40, FEW_CHANNELS_OF_SET = 8 };
+    enum { WAYS = 8, FAR_L2S = 2, FEW_CHANNELS_FAR = 16, FEW_CHANNELS_NEAR = 40, FEW_CHANNELS_OF_SET = 8 };
     const size_t line = LINE_FLOATS * sizeof(float), columns = (size_t)kernel->tile_columns * kernel->lanes;
-    if ((size_t)p->in.channel * sizeof(float) % 4096 == 0 && p->in_channels > 8)
+    if ((size_t)p->in.channel * sizeof(float) % 4096 == 0 && p->in_channels > WAYS)
         return p->out_channels >= FEW_CHANNELS_OF_SET;
     const size_t weights = 1, shared = (size_t)p->in.channel % LINE_FLOATS != 0; /* a line with other columns */
     const size_t bytes = p->in_channels * (divide_up(columns, LINE_FLOATS) + shared + weights) * line;

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * W's workspace.  For a stride: the columns of an input row sorted by their remainder modulo the stride, its phases.
- * For a 1x1: a panel of the columns that all output channels visit next.
- */
-#include <string.h>
-
+/* W's workspace for a stride: the columns of an input row sorted by their remainder modulo the stride, its phases. */
 #include "plan.h"
 
 /* Where input columns of the same remainder modulo the stride go in a row of the workspace, and how many. */
@@ -53,26 +48,4 @@ void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_deinterleave
             else
                 copy_row(phases, stride, from, to);
         }
-}
-
-void conv2d_fetch_columns(const problem *p, const float *in, size_t columns)
-{
-    for (size_t ic = 0; ic < p->in_channels; ic++, in += p->in.channel)
-        for (size_t i = 0; i < columns; i += 16)
-            __builtin_prefetch(in + i, 0, 2);
-}
-
-void conv2d_fill_panel(const problem *p, const blocking *b, const float *in, float *panel, size_t columns, bool fetches)
-{
-    enum { STEP = 8 }; /* a memcpy of an unknown length takes as long as 30 FMAs for these few floats */
-    for (size_t ic = 0; ic < p->in_channels; ic++, in += p->in.channel, panel += b->panel_columns) {
-        size_t i = 0;
-        for (; i + STEP <= columns; i += STEP) {
-            if (fetches) /* between the copies: better than all at once (64x208x208 32x1x1 1.67 and 1.62 times) */
-                __builtin_prefetch(in + columns + i, 0, 2);
-            memcpy(panel + i, in + i, STEP * sizeof *in);
-        }
-        for (; i < columns; i++)
-            panel[i] = in[i];
-    }
 }

@@ -304,12 +304,7 @@ double conv2d_predict_cycles(const ready_plan *p);
 /* tune_race.c: a clock that only goes forward */
 double conv2d_seconds(void);
 
-/* phases.c: asks the L2 for `columns` columns of all input channels, from `in` on; copies them into a panel of W, and
- * asks for as many that follow */
-void conv2d_fetch_columns(const problem *p, const float *in, size_t columns);
-void conv2d_fill_panel(const problem *p, const blocking *b, const float *in, float *panel, size_t columns,
-                       bool fetches);
-/* The input rows of a row tile of W, whose first output row is first_row, from one group's input. */
+/* phases.c: the input rows of a row tile of W, whose first output row is first_row, from one group's input. */
 void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_deinterleave_fn *deinterleave, const float *in,
                         float *scratch, size_t first_row);
 

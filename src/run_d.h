@@ -146,7 +146,7 @@ typedef struct d_span {
     uint32_t store_mask;
     bool stores_whole;
     uint64_t inside;
-    _Alignas(64) int32_t words[CONV2D_MASK_WORDS][8]; /* loads across lines take 4 to 18 % of a layer (Zen 4) */
+    _Alignas(64) int32_t words[CONV2D_MASK_WORDS][8]; /* loads across lines take 3 to 18 % of a layer (Zen 4) */
 } d_span;
 
 /* spans_d.c: those of an unrolled NCHW kernel, D_MAX_SPANS at most; neighbours alike are one.  The result is

@@ -120,7 +120,7 @@ static void run_block(w_run *run, w_position *at, size_t begin, size_t end, size
     if (run->panel)
         conv2d_w_enter_panel(run, at, begin, end, shift);
     else if (run->fetches)
-        conv2d_fetch_columns(run->p, at->row + end * run->lanes, (end - begin) * run->lanes);
+        conv2d_w_fetch_columns(run, at->row + end * run->lanes, (end - begin) * run->lanes);
     if (run->planes)
         conv2d_w_enter_planes(run, at, begin);
     run_columns(run, at, begin, end, shift);

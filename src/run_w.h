@@ -54,8 +54,7 @@ typedef struct w_run {
     conv2d_tile tile;
 } w_run;
 
-/* run_w_pixels.c: fills a panel with `columns` columns from `in` on; the scratch rows with what a row tile reads. */
-void conv2d_w_fill_panel(const w_run *run, const float *in, float *panel, size_t columns);
+/* run_w_pixels.c: fills the scratch rows with what a row tile reads. */
 void conv2d_w_fill_rows(const w_run *run, const float *image, size_t first_row);
 /* Vectors from `begin` on are to be written to planes; vectors [begin, end) have been. */
 void conv2d_w_enter_planes(w_run *run, w_position *at, size_t begin);
@@ -92,5 +91,7 @@ void conv2d_w_run_through(w_run *run, w_position *at, size_t begin, size_t end);
  * on, what the next output row needs. */
 void conv2d_w_choose_fetches(w_run *run);
 ptrdiff_t conv2d_w_prefetch_offset(const w_run *run);
+/* Asks the L2 for `columns` columns of all input channels, from `in` on. */
+void conv2d_w_fetch_columns(const w_run *run, const float *in, size_t columns);
 
 #endif

@@ -64,3 +64,10 @@ void conv2d_w_choose_fetches(w_run *run)
     run->low_fetches = fetches_input(run);
     run->fetches = run->lanes == 8 && run->pointwise && !run->low_fetches && !conv2d_input_stays(p);
 }
+
+void conv2d_w_fetch_columns(const w_run *run, const float *in, size_t columns)
+{
+    for (size_t ic = 0; ic < run->p->in_channels; ic++, in += run->p->in.channel)
+        for (size_t i = 0; i < columns; i += LINE_FLOATS)
+            __builtin_prefetch(in + i, 0, 2);
+}

@@ -2,15 +2,6 @@
 /* Family W on NHWC tensors: pixels of the input become planes, planes of outputs pixels. */
 #include "run_w.h"
 
-void conv2d_w_fill_panel(const w_run *run, const float *in, float *panel, size_t columns)
-{
-    const problem *p = run->p;
-    if (p->in.column == 1)
-        conv2d_fill_panel(p, run->b, in, panel, columns, run->fetches);
-    else
-        run->kernel->helpers->transpose(in, p->in.column, columns, p->in_channels, panel, run->tile.in_channel_pitch);
-}
-
 void conv2d_w_fill_rows(const w_run *run, const float *image, size_t first_row)
 {
     const problem *p = run->p;
