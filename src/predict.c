@@ -60,6 +60,19 @@ static double strided_cycles(const problem *p, const conv2d_kernel *kernel, size
     return lines * real(in_channels) * 64 > 0.75 * real(conv2d_cpu()->l1_bytes) ? 2.3 * lines : 0;
 }
 
+/*
+ * AVX2 on Zen 4, an odd number of vectors whose weights stay in the L2: tiles of 2x6 leave one vector, whose six sums
+ * wait for each other longer than a chain takes, and those of 3x4 wait for their weights no more than they do (1x1 of
+ * 240x14x14 72 1.05, 720x17x17 120 1.03, of all 24x112x112 24x3x3 1.14).  Of even numbers 2x6 is as fast or faster
+ * (192x56x56 48x3x3 1.04), and so of weights from the L3 (1024x5x5 2048x1x1 1.3).
+ */
+static bool leaves_one(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t weights = p->in_channels * p->kernel_height * p->kernel_width * p->out_channels;
+    return kernel->lanes == 8 && !differs_from_zen4() && divide_up(p->out_channels, kernel->lanes) % 2 == 1 &&
+           weights * sizeof(float) <= conv2d_cpu()->l2_bytes / 2;
+}
+
 static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_t vectors, size_t columns,
                             size_t in_channels)
 {
@@ -70,12 +83,13 @@ static double k_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     /* A small tile asks for its weights so often that it waits for them if they are in the L2.  Of several vectors, and
      * larger kernels, those of 18 KiB stay in an L1 of 32 (Zen 4, groups of 32 channels: 3x3 s2 @14 1.11 by 2x6 instead
      * of 1x12, @7 1.03; 48->96 @56 2x2 s2 1.04 by 3x4). */
-    const size_t weights = in_channels * p->kernel_height * p->kernel_width * vectors * kernel->lanes;
+    const size_t asked = leaves_one(p, kernel) ? min_size(vectors, 2) : vectors;
+    const size_t weights = in_channels * p->kernel_height * p->kernel_width * asked * kernel->lanes;
     const size_t room = conv2d_cpu()->l1_bytes / 16 * (vectors > 1 && !conv2d_is_pointwise(p) ? 10 : 8);
     const bool weights_miss = kernel->lanes == 8 && weights * sizeof(float) > room;
     const double taps = tap_cycles(real(vectors * columns), loads, kernel);
     const double strided = strided_cycles(p, kernel, vectors, columns, in_channels);
-    return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * real(vectors) : 0) +
+    return (taps > strided ? taps : strided) + (weights_miss ? 0.25 * real(asked) : 0) +
            (conv2d_transposes_planes(p, kernel) ? 0 : conv2d_miss_cycles(p, real(columns * p->stride_w * 4), 0.8));
 }
 
@@ -151,15 +165,29 @@ static double k_visit_factor(const problem *p, const conv2d_kernel *kernel)
 static double k_scatter_factor(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t apart = (size_t)p->in.column * sizeof(float);
-    const bool pages = apart % 4096 == 0;                                   /* Zen 5, AVX2, 1024x8x8 3x3 g128 0.48 */
-    const bool crowded = has_small_l2() && apart * p->stride_w % 2048 == 0; /* Zen 3, 512x14x14 3x3 g64 0.47 */
+    const bool pages = apart % 4096 == 0; /* Zen 5, AVX2, 1024x8x8 3x3 g128 0.48 */
+    /* Zen 3, 512x14x14 3x3 g64 0.47; Zen 4, AVX2, 1536x8x8 3x3 g192 0.41. */
+    const bool crowded = waits_like_zen3(kernel) && apart * p->stride_w % 2048 == 0;
+    /* Zen 4, AVX2, 3x3 s2: 360x16x16 g45 1.2, 200x30x30 g25 1.07, but 576x24x24 g72 0.96. */
+    const bool spread = kernel->lanes == 8 && !differs_from_zen4() && apart * p->stride_w % 512 != 0;
     if (p->in.channel != 1 || p->groups == 1 || p->in_channels >= 16)
         return 1;
     /* Or their pixels are copied, or all groups find them in the L2 (blocking.c). */
     const bool copied = has_small_l2() && kernel->lanes == 8 && p->in_channels >= 8;
     if (p->stride_w != 1)
-        return crowded && !copied ? 4.3 : 2;
+        return crowded && !copied ? 4.3 : spread ? 1.72 : 2;
     return (pages || crowded) && !copied ? 2.7 : 1.35;
+}
+
+/* AVX2 on Zen 4, planes of small groups: each has tiles of its own, which wait for each other's lines (a 3x3 of 8
+ * channels takes 1.2 to 1.4 times what its loads do, where planes share sets up to 1.6; on pixels 152x14x14 g19 1.3,
+ * 256x28x28 g32 1.18, but 1536x8x8 g192 0.8). */
+static double k_small_groups_factor(const problem *p, const conv2d_kernel *kernel)
+{
+    if (p->in.column != 1 || p->groups == 1 || p->in_channels > 8 || p->out_channels > 8 || p->stride_w > 1 ||
+        kernel->lanes != 8 || differs_from_zen4())
+        return 1;
+    return planes_collide(p) || p->dilation_w > 1 ? 1.5 : 1.16;
 }
 
 /* AVX2's 1x1 of NHWC on Zen 4: what ends a tile of 12 sums of 32 bytes takes an eighth of what one of 28 of 64 bytes
@@ -207,8 +235,9 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Blocks of a 1x1; those of 3x4 in larger kernels pay for what they cost. */
     const size_t blocks = conv2d_is_pointwise(p) ? conv2d_choose_blocking(p, kernel).channel_blocks : 1;
     const size_t block = divide_up(p->in_channels, blocks);
+    const double latency = leaves_one(p, kernel) ? 1.17 : 1;
     const double per_tap =
-        full * k_row_cycles(p, kernel, most, block) + (rest ? k_row_cycles(p, kernel, rest, block) : 0);
+        full * k_row_cycles(p, kernel, most, block) + (rest ? latency * k_row_cycles(p, kernel, rest, block) : 0);
     const double taps = conv2d_valid_rows(p) * conv2d_valid_columns(p) / real(p->out_width) * real(p->in_channels);
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const bool light = conv2d_ends_lightly(p, kernel), three = spares_loads(p, kernel);
@@ -235,7 +264,8 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool in_place = !conv2d_transposes_planes(p, kernel);
     const double far = conv2d_planes_thrash(p, kernel) && in_place ? 1.4 : 1;
     const double visit = in_place ? k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false) : 0;
-    return per_tap * taps * wide * k_busy_factor(p, kernel) * k_scatter_factor(p, kernel) * far +
+    return per_tap * taps * wide * k_busy_factor(p, kernel) * k_scatter_factor(p, kernel) *
+               k_small_groups_factor(p, kernel) * far +
            ends * real(p->out_height) * real(p->out_width) / real(columns) + burst + k_fetch_cycles(p, kernel) + visit;
 }
 
