@@ -89,7 +89,8 @@ static size_t uncrowded_channels(const problem *p)
  * So many input channels that AVX2's small tiles of K find what they ask for again and again in the L1: a strip of the
  * input of a 1x1, and the weights (percent of peak, 160->960 @7 74 -> 86, 256->1024 @14 83 -> 88); the weights of 24
  * channels, which lie in two blocks of 16 (3x3: 256->256 @7 83 -> 87, 192->192 @10 84 -> 88; 16 channels lose).  Zen 5
- * has those of many input channels from the L2 in time (512->1024 @16 s2 1.06, 512->1024 @13 1.04).
+ * has those of many input channels from the L2 in time (512->1024 @16 s2 1.06, 512->1024 @13 1.04), and Zen 4
+ * those of fewer taps (26 layers of 2x2 s2, 1x3 and 3x1 1.02, 384->384 @14 2x2 s2 1.05, but 1536->3072 @16 0.94).
  */
 static size_t l1_channels(const problem *p, size_t tile)
 {
@@ -99,7 +100,8 @@ static size_t l1_channels(const problem *p, size_t tile)
     if (has_small_l2() && (tile % CONV2D_OC_BLOCK == 0 || p->out_width > LINE_FLOATS))
         return min_size(line_channels(p), uncrowded_channels(p));
     const bool in_time = conv2d_cpu()->two_wide_fmas && p->in_channels >= 384;
-    const bool pays = tile % CONV2D_OC_BLOCK && p->kernel_height * p->kernel_width <= 9 && !in_time;
+    const size_t taps = p->kernel_height * p->kernel_width;
+    const bool pays = tile % CONV2D_OC_BLOCK && (differs_from_zen4() ? taps <= 9 : taps == 9) && !in_time;
     return pays ? l1 / 2 / weights : p->in_channels;
 }
 
