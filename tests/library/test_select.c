@@ -143,6 +143,8 @@ static const choice choices[] = {
     {"1536x8x8 1536x3x3 p1 g192 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
     {"480x14x14 480x3x3 p1 g60", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
     {"256x28x28 256x3x3 p2 d2 g32", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw3_s1__avx2_g1x7"},
+    {"384x14x14 384x1x5 p0x2 g384 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
+    {"240x14x14 240x5x1 p2x0 g240 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
     {"1344x9x9 1344x3x3 p1 g168", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k1x12"},
     {"400x15x15 400x3x3 s2 p1 g50 nhwc", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k1x12"},
     {"24x112x112 24x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw3_s1__avx2_k3x4"},
