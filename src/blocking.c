@@ -89,8 +89,8 @@ static size_t uncrowded_channels(const problem *p)
  * So many input channels that AVX2's small tiles of K find what they ask for again and again in the L1: a strip of the
  * input of a 1x1, and the weights (percent of peak, 160->960 @7 74 -> 86, 256->1024 @14 83 -> 88); the weights of 24
  * channels, which lie in two blocks of 16 (3x3: 256->256 @7 83 -> 87, 192->192 @10 84 -> 88; 16 channels lose).  Zen 5
- * has those of many input channels from the L2 in time (512->1024 @16 s2 1.06, 512->1024 @13 1.04), and Zen 4
- * those of fewer taps (26 layers of 2x2 s2, 1x3 and 3x1 1.02, 384->384 @14 2x2 s2 1.05, but 1536->3072 @16 0.94).
+ * has those of many input channels from the L2 in time (512->1024 @16 s2 1.06, 512->1024 @13 1.04), Zen 4 those of
+ * fewer taps (26 layers of 2x2 s2, 1x3 and 3x1 1.02, 384->384 @14 2x2 s2 1.05, but 1536->3072 @16 0.93).
  */
 static size_t l1_channels(const problem *p, size_t tile)
 {
@@ -99,9 +99,9 @@ static size_t l1_channels(const problem *p, size_t tile)
         return l1 / (5 * 64 + weights);
     if (has_small_l2() && (tile % CONV2D_OC_BLOCK == 0 || p->out_width > LINE_FLOATS))
         return min_size(line_channels(p), uncrowded_channels(p));
-    const bool in_time = conv2d_cpu()->two_wide_fmas && p->in_channels >= 384;
     const size_t taps = p->kernel_height * p->kernel_width;
-    const bool pays = tile % CONV2D_OC_BLOCK && (differs_from_zen4() ? taps <= 9 : taps == 9) && !in_time;
+    const bool in_time = conv2d_cpu()->two_wide_fmas ? p->in_channels >= 384 : !has_small_l2() && taps < 9;
+    const bool pays = tile % CONV2D_OC_BLOCK && taps <= 9 && !in_time;
     return pays ? l1 / 2 / weights : p->in_channels;
 }
 
@@ -137,7 +137,7 @@ bool conv2d_k_is_brief(const problem *p, const conv2d_kernel *kernel)
     enum { SHORT_TAPS = 96, SHORT_POINTWISE = 47 };
     const bool pointwise = conv2d_is_pointwise(p);
     const size_t most = pointwise ? SHORT_POINTWISE : SHORT_TAPS;
-    return !differs_from_zen4() && kernel->lanes == 8 && kernel->stride_w == 0 && !(pointwise && exceeds_l2(p, 12)) &&
+    return is_avx2_on_zen4(kernel) && kernel->stride_w == 0 && !(pointwise && exceeds_l2(p, 12)) &&
            p->in_channels * p->kernel_height * p->kernel_width <= most;
 }
 
@@ -270,7 +270,7 @@ static bool pixels_fill_sets(const problem *p, const conv2d_kernel *kernel)
  * (NHWC 1024->256 @14 1x1 on Zen 4: 68 % of peak in place, 95 % copied apart).  So do more rows a multiple of a page
  * apart than a set has lines (Zen 5, NHWC 32x64x64 32x15x1 2.0, AVX2 1.7 times as fast).  Of few channels a copy would
  * have more lines than there are (3x384x384 768x32x32 s32 2.6, 8x256x256 64x16x16 s16 1.9 times as fast without).
- * Taps a dilation apart read pixels of their own (AVX2 on Zen 4, NHWC 256x33x33 256x3x3 d12 1.4).
+ * Taps a dilation apart read pixels of their own (AVX2, measured on Zen 4: NHWC 256x33x33 256x3x3 d12 1.4 to 1.6).
  */
 static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
 {

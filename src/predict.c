@@ -69,7 +69,7 @@ static double strided_cycles(const problem *p, const conv2d_kernel *kernel, size
 static bool leaves_one(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t weights = p->in_channels * p->kernel_height * p->kernel_width * p->out_channels;
-    return kernel->lanes == 8 && !differs_from_zen4() && divide_up(p->out_channels, kernel->lanes) % 2 == 1 &&
+    return is_avx2_on_zen4(kernel) && divide_up(p->out_channels, kernel->lanes) % 2 == 1 &&
            weights * sizeof(float) <= conv2d_cpu()->l2_bytes / 2;
 }
 
@@ -169,7 +169,7 @@ static double k_scatter_factor(const problem *p, const conv2d_kernel *kernel)
     /* Zen 3, 512x14x14 3x3 g64 0.47; Zen 4, AVX2, 1536x8x8 3x3 g192 0.41. */
     const bool crowded = waits_like_zen3(kernel) && apart * p->stride_w % 2048 == 0;
     /* Zen 4, AVX2, 3x3 s2: 360x16x16 g45 1.2, 200x30x30 g25 1.07, but 576x24x24 g72 0.96. */
-    const bool spread = kernel->lanes == 8 && !differs_from_zen4() && apart * p->stride_w % 512 != 0;
+    const bool spread = is_avx2_on_zen4(kernel) && apart * p->stride_w % 512 != 0;
     if (p->in.channel != 1 || p->groups == 1 || p->in_channels >= 16)
         return 1;
     /* Or their pixels are copied, or all groups find them in the L2 (blocking.c). */
@@ -185,7 +185,7 @@ static double k_scatter_factor(const problem *p, const conv2d_kernel *kernel)
 static double k_small_groups_factor(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->in.column != 1 || p->groups == 1 || p->in_channels > 8 || p->out_channels > 8 || p->stride_w > 1 ||
-        kernel->lanes != 8 || differs_from_zen4())
+        !is_avx2_on_zen4(kernel))
         return 1;
     return planes_collide(p) || p->dilation_w > 1 ? 1.5 : 1.16;
 }
@@ -195,8 +195,8 @@ static double k_small_groups_factor(const problem *p, const conv2d_kernel *kerne
  * outputs, which they do not fetch, are in the caches (12x330x330 48x1x1 0.83 times AVX-512's speed). */
 static bool ends_early(const problem *p, const conv2d_kernel *kernel)
 {
-    return !differs_from_zen4() && kernel->lanes == 8 && conv2d_is_pointwise(p) && p->out.channel == 1 &&
-           p->out_channels % 8 == 0 && !exceeds_l2(p, 8);
+    return is_avx2_on_zen4(kernel) && conv2d_is_pointwise(p) && p->out.channel == 1 && p->out_channels % 8 == 0 &&
+           !exceeds_l2(p, 8);
 }
 
 /*

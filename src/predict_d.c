@@ -70,13 +70,13 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool wide = kernel->lanes == 16;
     /* Zen 3 permutes slowly: of groups 3x3 45 to 48 % of peak, with stride 2 26 to 30. */
     const bool permutes = kernel->grouped && !wide && has_small_l2();
-    /* Zen 4: of planes 3x3 28 columns wide 68 % of peak, 14 60, but 9 as tiles of 5 and 4 42 to 47. */
-    const bool planes = kernel->grouped && !wide && p->in.column == 1 && !differs_from_zen4();
+    /* Zen 4: of planes 3x3 28 and 14 columns wide 68 % of peak, but 9 as tiles of 5 and 4 49 to 51. */
+    const bool planes = kernel->grouped && p->in.column == 1 && is_avx2_on_zen4(kernel);
     const double slow = wide ? 1.1 : permutes ? 2.1 : planes ? 1.4 : 1.6;
     /* Zen 4: one row of taps over whole tiles (312x14x14 1x5 g312 1.2 times as fast as unrolled, 72x28x28 1.14, but 7
      * columns 0.98, 94 and 128 of one row 0.86 and 0.89). */
     const bool whole = p->out_width > kernel->tile_columns && p->out_width % kernel->tile_columns == 0;
-    const bool one_row = !wide && p->kernel_height == 1 && p->kernel_width > 1 && whole && !differs_from_zen4();
+    const bool one_row = p->kernel_height == 1 && p->kernel_width > 1 && whole && is_avx2_on_zen4(kernel);
     const double looped = kernel->kernel_width ? 1 : one_row ? 0.95 : wide ? 1.4 : 1.45;
     const double ends = wide ? 3 : planes ? 5 : 2;
     /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */

@@ -268,7 +268,7 @@ static bool k_input_stays(const ready_plan *plan)
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
     const size_t input = conv2d_rows_read(p) * p->in_width * p->in_channels / plan->blocking.tile_chunks;
     const bool far = conv2d_is_pointwise(p) && p->in_channels * p->out_channels > l2 / 2;
-    const bool nearly = plan->kernel->lanes == 8 && !differs_from_zen4() && far && input <= l2 / 8 * 7;
+    const bool nearly = is_avx2_on_zen4(plan->kernel) && far && input <= l2 / 8 * 7;
     return conv2d_input_stays(p) || nearly;
 }
 

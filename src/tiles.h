@@ -34,6 +34,11 @@ static inline bool differs_from_zen4(void)
     return conv2d_cpu()->two_wide_fmas || has_small_l2();
 }
 
+static inline bool is_avx2_on_zen4(const conv2d_kernel *kernel)
+{
+    return kernel->lanes == 8 && !differs_from_zen4();
+}
+
 /* Whether input and output together take more than so many times the L2. */
 static inline bool exceeds_l2(const problem *p, size_t times)
 {
