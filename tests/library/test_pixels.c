@@ -264,16 +264,18 @@ ParameterizedTest(conv2d_isa *isa, pixels, depthwise_ones_that_crowd_a_set_are_c
     cr_expect_eq(copied[2], 0, "%zu", copied[2]);
 }
 
-/* Zen 3: pixels that a tile reads at a time are copied if they fill sets of the L1 and much else passes through. */
+/* Zen 3: pixels that a tile reads at a time, a dilation's all apart, are copied if they fill sets of the L1 and much
+ * else passes through. */
 Test(pixels, that_crowd_the_cache_are_copied)
 {
     static const struct {
-        size_t channels, size, out_channels, kernel, groups;
+        size_t channels, size, out_channels, kernel, groups, dilation;
         bool copied;
     } rows[] = {
-        {2048, 7, 512, 1, 1, true},   {1024, 7, 512, 1, 1, false},  {1024, 14, 512, 1, 1, true},
-        {1024, 14, 256, 1, 1, false}, {1040, 14, 512, 1, 1, false}, {256, 28, 256, 3, 32, true},
-        {264, 28, 264, 3, 33, false}, {256, 28, 256, 1, 32, false},
+        {2048, 7, 512, 1, 1, 1, true},   {1024, 7, 512, 1, 1, 1, false},  {1024, 14, 512, 1, 1, 1, true},
+        {1024, 14, 256, 1, 1, 1, false}, {1040, 14, 512, 1, 1, 1, false}, {256, 28, 256, 3, 32, 1, true},
+        {264, 28, 264, 3, 33, 1, false}, {256, 28, 256, 1, 32, 1, false}, {256, 33, 256, 3, 1, 12, true},
+        {256, 33, 256, 3, 1, 1, false},  {272, 33, 256, 3, 1, 12, false},
     };
     require_isa(CONV2D_ISA_AVX2);
     cpu_facts zen3 = real_cpu();
@@ -285,6 +287,7 @@ Test(pixels, that_crowd_the_cache_are_copied)
         conv2d_desc d = simple_desc(rows[i].channels, rows[i].size, rows[i].size, rows[i].out_channels, rows[i].kernel,
                                     rows[i].kernel);
         d.groups = rows[i].groups;
+        d.dilation_h = d.dilation_w = rows[i].dilation;
         d.in_layout = d.out_layout = CONV2D_NHWC;
         const conv2d_options options = options_for(CONV2D_ISA_AVX2);
         conv2d_plan plan;
