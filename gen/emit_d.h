@@ -87,6 +87,7 @@ enum { WORD_SIZE = 40 };
 int d_sum_word(const spec *s, int tap);
 const char *d_word(const spec *s, int word, char text[WORD_SIZE]);
 void emit_d_words(writer *w, const spec *s);
+void emit_d_neighbour(writer *w, const spec *s, const char *name, int step);
 /* Declares in<row>_<tap> where emit_d_loads does not. */
 void declare_d_row(writer *w, const spec *s, int row);
 /* What is loaded of an input row at once, and what is made ready just before a tap's FMAs, to spare registers. */

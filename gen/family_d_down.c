@@ -17,9 +17,12 @@ static int sums(const spec *s)
     return (kernel_rows(s) - 1) / row_stride(s) + 1;
 }
 
-/* Inside the input two vectors leave registers for some weights only; the others are broadcast for each row. */
+/* Inside the input two vectors leave registers for some weights only; the others are broadcast for each row.  With
+ * three sums of strided columns the outer taps', which have masks at a border. */
 static bool holds_weight(const spec *s, int kernel_row, int tap)
 {
+    if (s->taps.stride > row_stride(s))
+        return tap != 1;
     return kernel_row * s->taps.kernel_width + tap < spec_budget(s).weights;
 }
 
@@ -59,6 +62,8 @@ static void emit_load(writer *w, const spec *s, const char *name, const char *pl
 static void emit_tap(writer *w, const spec *s, int vectors, int vector, int first, int tap)
 {
     line(w, "PIN(in%d);", tap);
+    if (s->taps.stride > row_stride(s))
+        line(w, "OPAQUE(weights);"); /* else those of all taps are broadcast at once, and spilled */
     for (int sum = 0; sum < sums(s); sum++) {
         const int row = first - sum * row_stride(s), acc = sum * vectors + vector;
         char weight[96];
@@ -89,36 +94,61 @@ static void emit_taps(writer *w, const spec *s, int vectors, int first)
         }
 }
 
+/* Stride 2: two vectors of columns from `begin` on, and the even columns of these, tap `begin`. */
+static void emit_even_columns(writer *w, const spec *s, int vector, int begin)
+{
+    for (int half = 0; half < 2; half++) {
+        char place[32], name[16];
+        snprintf(place, sizeof place, "row + %d", begin + (2 * vector + half) * s->isa->lanes);
+        snprintf(name, sizeof name, "part%d", half);
+        emit_load(w, s, name, place, LOAD_WORDS + 2 * (1 - begin) + half, border_has(s, SIDE_RIGHT));
+        if (begin == 1) /* gcc and clang would load it for each of two shuffles */
+            line(w, "PIN(part%d);", half);
+    }
+    line(w, "__m256 in%d = _mm256_shuffle_ps(part0, part1, 0x88);", begin);
+}
+
 /*
  * Stride 2: tap 0 is the even columns of two vectors, taps 1 and 2 the even and the odd ones of those that begin one
- * column further.  Shuffles within 128 bits leave the outputs in another order.
+ * column further.  At the left border tap 0 is tap 2 of the outputs before instead: masked loads take an FMA's place
+ * (Zen 4).  Shuffles within 128 bits leave the outputs in another order, 0, 1, 4, 5, 2, 3, 6, 7.
  */
 static void emit_strided_taps(writer *w, const spec *s, int vectors, int vector, int first)
 {
-    for (int begin = 0; begin < 2; begin++) {
-        const bool masked = border_has(s, SIDE_RIGHT) || (border_has(s, SIDE_LEFT) && begin == 0);
+    char mask[WORD_SIZE];
+    const bool left = border_has(s, SIDE_LEFT);
+    if (!left) {
         scope_begin(w);
-        for (int half = 0; half < 2; half++) {
-            char place[32], name[16];
-            snprintf(place, sizeof place, "row + %d", begin + (2 * vector + half) * s->isa->lanes);
-            snprintf(name, sizeof name, "part%d", half);
-            emit_load(w, s, name, place, LOAD_WORDS + 2 * (1 - begin) + half, masked);
-        }
-        line(w, "__m256 in%d = _mm256_shuffle_ps(part0, part1, 0x88);", begin);
-        if (begin == 1)
-            line(w, "__m256 in2 = _mm256_shuffle_ps(part0, part1, 0xdd);");
-        for (int tap = begin; tap <= 2 * begin; tap++)
-            emit_tap(w, s, vectors, vector, first, tap);
+        emit_even_columns(w, s, vector, 0);
+        emit_tap(w, s, vectors, vector, first, 0);
         block_end(w);
     }
+    scope_begin(w);
+    emit_even_columns(w, s, vector, 1);
+    line(w, "__m256 in2 = _mm256_shuffle_ps(part0, part1, 0xdd);");
+    if (left)
+        line(w, "__m256 in0 = _mm256_and_ps(_mm256_permutevar8x32_ps(in2, before), _mm256_castsi256_ps(%s));",
+             d_word(s, d_sum_word(s, 0), mask));
+    for (int tap = left ? 0 : 1; tap <= 2; tap++)
+        emit_tap(w, s, vectors, vector, first, tap);
+    block_end(w);
+}
+
+/* What the columns beside these will read: of the left border the first two vectors inside, of these the next two
+ * (stride 1: the ones behind them; Zen 4, stride 2, those take 1.05 times as long). */
+static void emit_prefetches(writer *w, const spec *s, int vectors)
+{
+    if (vectors == 1 && s->border != LEFT)
+        return;
+    for (int line_at = 0; line_at < s->taps.stride; line_at++)
+        line(w, "__builtin_prefetch(row + %d, 0, 3);", (vectors + line_at) * 16 + 2);
 }
 
 /* All that an input row adds to; it is kernel row `first` to the first sum. */
 static void emit_row(writer *w, const spec *s, int vectors, int first)
 {
     line(w, "OPAQUE(weights);"); /* broadcasts would be hoisted out of the loop, and spilled */
-    for (int line_at = 0; line_at < s->taps.stride && vectors == 2; line_at++)
-        line(w, "__builtin_prefetch(row + %d, 0, 3);", (2 * s->taps.stride + line_at) * 16 + 2);
+    emit_prefetches(w, s, vectors);
     for (int vector = 0; vector < vectors && s->taps.stride == 2; vector++)
         emit_strided_taps(w, s, vectors, vector, first);
     if (s->taps.stride == 1)
@@ -264,6 +294,8 @@ void emit_d_down_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (s->border != INTERIOR)
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
+    if (s->taps.stride == 2 && border_has(s, SIDE_LEFT))
+        emit_d_neighbour(w, s, "before", -1);
     line(w, "const bool plain = !tile->residual && tile->activation == CONV2D_NONE;");
     emit_d_channels_begin(w);
     emit_weights(w, s);

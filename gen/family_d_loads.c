@@ -74,7 +74,7 @@ static void emit_masks(writer *w, const spec *s)
 }
 
 /* Stride 2: the lane that holds the output before (step -1) or behind (1) that of each lane, after a deinterleave. */
-static void emit_order(writer *w, const spec *s, const char *name, int step)
+void emit_d_neighbour(writer *w, const spec *s, const char *name, int step)
 {
     static const int order16[] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
     static const int order8[] = {0, 1, 4, 5, 2, 3, 6, 7};
@@ -119,9 +119,9 @@ void emit_d_order(writer *w, const spec *s)
     emit_masks(w, s);
     if (s->taps.stride != 2)
         return;
-    emit_order(w, s, "before", -1);
+    emit_d_neighbour(w, s, "before", -1);
     if (s->taps.kernel_width > 3)
-        emit_order(w, s, "behind", 1);
+        emit_d_neighbour(w, s, "behind", 1);
     if (s->border != INTERIOR && needs_ends(s))
         line(w, "const uint64_t inside = tile->inside;");
 }

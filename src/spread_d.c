@@ -61,7 +61,7 @@ static bool d_rows_stay(const problem *p, size_t rows)
  * 480x14x14 1.25, 192x28x28 1.08, 32x112x112 1.02, 64x24x160 0.92). */
 static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t rows)
 {
-    return rows <= kernel->tile_channels || d_channels_that_stay(p, rows) >= 2;
+    return rows <= kernel->tile_channels || d_channels_that_stay(kernel, p, rows) >= 2;
 }
 
 /*
