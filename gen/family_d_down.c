@@ -17,10 +17,18 @@ static int sums(const spec *s)
     return (kernel_rows(s) - 1) / row_stride(s) + 1;
 }
 
+/* 5x5: no register is left for weights, which the vectors share one after the other. */
+static bool is_deep(const spec *s)
+{
+    return kernel_rows(s) > 3;
+}
+
 /* Inside the input two vectors leave registers for some weights only; the others are broadcast for each row.  With
  * three sums of strided columns the outer taps', which have masks at a border. */
 static bool holds_weight(const spec *s, int kernel_row, int tap)
 {
+    if (is_deep(s))
+        return false;
     if (s->taps.stride > row_stride(s))
         return tap != 1;
     return kernel_row * s->taps.kernel_width + tap < spec_budget(s).weights;
@@ -31,7 +39,9 @@ static void weight_of(const spec *s, int kernel_row, int tap, char *text, size_t
 {
     const int at = (kernel_row * s->taps.kernel_width + tap) * 16;
     char mask[WORD_SIZE];
-    if (d_tap_masked(s, tap))
+    if (d_tap_masked(s, tap) && is_deep(s))
+        snprintf(text, size, "_mm256_load_ps(room + %d)", at / 16 * s->isa->lanes);
+    else if (d_tap_masked(s, tap))
         snprintf(text, size, "masked_weight(weights[%d], %s)", at, d_word(s, d_sum_word(s, tap), mask));
     else
         snprintf(text, size, "_mm256_set1_ps(weights[%d])", at);
@@ -41,10 +51,15 @@ static void emit_weights(writer *w, const spec *s)
 {
     for (int row = 0; row < kernel_rows(s); row++)
         for (int tap = 0; tap < s->taps.kernel_width; tap++) {
-            char weight[96];
+            char weight[96], mask[WORD_SIZE];
             weight_of(s, row, tap, weight, sizeof weight);
             if (holds_weight(s, row, tap))
                 line(w, "const __m256 weight%d_%d = %s;", row, tap, weight);
+            if (is_deep(s) && d_tap_masked(s, tap)) {
+                const int index = row * s->taps.kernel_width + tap;
+                line(w, "_mm256_store_ps(room + %d, masked_weight(weights[%d], %s));", index * s->isa->lanes,
+                     index * 16, d_word(s, d_sum_word(s, tap), mask));
+            }
         }
 }
 
@@ -74,6 +89,35 @@ static void emit_tap(writer *w, const spec *s, int vectors, int vector, int firs
         else
             weight_of(s, row, tap, weight, sizeof weight);
         line(w, "acc%d = _mm256_fmadd_ps(in%d, %s, acc%d);", acc, tap, weight, acc);
+    }
+}
+
+static void emit_deep_taps(writer *w, const spec *s, int vectors, int first)
+{
+    for (int tap = 0; tap < s->taps.kernel_width; tap++) {
+        scope_begin(w);
+        for (int vector = 0; vector < vectors; vector++) {
+            char place[32], name[16];
+            snprintf(place, sizeof place, "row + %d", tap + vector * s->isa->lanes);
+            snprintf(name, sizeof name, "in%d", vector);
+            emit_load(w, s, name, place, LOAD_WORDS + tap, border_has(s, SIDE_RIGHT) || d_tap_masked(s, tap));
+            line(w, "PIN(in%d);", vector);
+        }
+        for (int sum = 0; sum <= first; sum++) {
+            char weight[96];
+            weight_of(s, first - sum, tap, weight, sizeof weight);
+            scope_begin(w);
+            line(w, "OPAQUE(%s);",
+                 d_tap_masked(s, tap)
+                     ? "room"
+                     : "weights"); /* one after the other, else more are broadcast than there are registers */
+            line(w, "const __m256 weight = %s;", weight);
+            for (int vector = 0; vector < vectors; vector++)
+                line(w, "acc%d = _mm256_fmadd_ps(in%d, weight, acc%d);", sum * vectors + vector, vector,
+                     sum * vectors + vector);
+            block_end(w);
+        }
+        block_end(w);
     }
 }
 
@@ -151,7 +195,9 @@ static void emit_row(writer *w, const spec *s, int vectors, int first)
     emit_prefetches(w, s, vectors);
     for (int vector = 0; vector < vectors && s->taps.stride == 2; vector++)
         emit_strided_taps(w, s, vectors, vector, first);
-    if (s->taps.stride == 1)
+    if (is_deep(s))
+        emit_deep_taps(w, s, vectors, first);
+    else if (s->taps.stride == 1)
         emit_taps(w, s, vectors, first);
     for (int acc = 0; acc < (first / row_stride(s) + 1) * vectors; acc++)
         line(w, "PIN(acc%d);", acc);
@@ -219,41 +265,72 @@ static void emit_finish(writer *w, const spec *s, int vectors, bool plain, bool 
         emit_store(w, s, vector, last);
 }
 
+/* So many sums are those of the next output rows. */
+static void emit_change_places(writer *w, int vectors, int count)
+{
+    line(w, "store += out_row_pitch;");
+    for (int acc = 0; acc < count * vectors; acc++)
+        line(w, "acc%d = acc%d;", acc, acc + vectors);
+}
+
 /* The output rows whose last input row lies inside. */
 static void emit_loop(writer *w, const spec *s, int vectors, bool plain)
 {
     const int last = kernel_rows(s) - 1, stride = row_stride(s);
-    block_begin(w, "for (size_t rows = tile->repeats - 1 + tile->last_row; rows != 0; rows--)");
+    block_begin(w, "for (size_t rows = tile->whole_rows; rows != 0; rows--)");
     for (int first = last - stride + 1; first <= last; first++) {
         if (first % stride == 0)
             emit_begin(w, vectors, first / stride);
         emit_row(w, s, vectors, first);
     }
     emit_finish(w, s, vectors, plain, false);
-    line(w, "store += out_row_pitch;");
-    for (int acc = 0; acc < (sums(s) - 1) * vectors; acc++)
-        line(w, "acc%d = acc%d;", acc, acc + vectors);
+    emit_change_places(w, vectors, sums(s) - 1);
+    block_end(w);
+}
+
+/* The input rows before the one that completes the first output row. */
+static void emit_first_rows(writer *w, const spec *s, int vectors)
+{
+    const int count = kernel_rows(s) - row_stride(s), outside = is_deep(s) ? count : 1;
+    for (int first = 0; first < count; first++) {
+        if (first % row_stride(s) == 0)
+            emit_begin(w, vectors, first / row_stride(s));
+        if (first < outside)
+            block_begin(w, is_deep(s) ? "if (tile->rows >> %d & 1)" : "if (tile->first_row)", first);
+        emit_row(w, s, vectors, first);
+        if (first < outside) {
+            block_else(w); /* one step behind both has gcc 12 order the rest otherwise (512x14x14 0.95) */
+            line(w, "row += in_row_pitch;");
+            block_end(w);
+        }
+    }
+}
+
+/* The output rows that lack input rows at the bottom: of 3x3 one at most, of 5x5 two. */
+static void emit_last_rows(writer *w, const spec *s, int vectors)
+{
+    const int last = kernel_rows(s) - 1;
+    block_begin(w, "if (tile->whole_rows < tile->repeats)");
+    for (int first = last - row_stride(s) + 1; first < last; first++)
+        emit_row(w, s, vectors, first);
+    emit_finish(w, s, vectors, false, true);
+    if (is_deep(s)) {
+        block_begin(w, "if (tile->whole_rows + 1 < tile->repeats)");
+        emit_change_places(w, vectors, 1);
+        emit_finish(w, s, vectors, false, true);
+        block_end(w);
+    }
     block_end(w);
 }
 
 /* The output rows of some vectors of columns. */
 static void emit_rows(writer *w, const spec *s, int vectors, const char *in, const char *out)
 {
-    const int last = kernel_rows(s) - 1, stride = row_stride(s);
     line(w, "const float *row = %s;", in);
     line(w, "float *store = %s;", out);
     for (int acc = 0; acc < sums(s) * vectors; acc++)
         line(w, "__m256 acc%d;", acc);
-    emit_begin(w, vectors, 0);
-    block_begin(w, "if (tile->first_row)");
-    emit_row(w, s, vectors, 0);
-    block_else(w); /* one step behind both has gcc 12 order the rest otherwise (512x14x14 0.95) */
-    line(w, "row += in_row_pitch;");
-    block_end(w);
-    for (int first = 1; first <= last - stride; first++) {
-        emit_begin(w, vectors, first / stride);
-        emit_row(w, s, vectors, first);
-    }
+    emit_first_rows(w, s, vectors);
     /* Branches and bounds take as long as two or three of a row's nine FMAs (Zen 3, 480x14x14 1.6 times as fast as four
      * rows at a time without, 1.35 with bounds or three branches). */
     block_begin(w, "if (plain)");
@@ -261,11 +338,7 @@ static void emit_rows(writer *w, const spec *s, int vectors, const char *in, con
     block_else(w);
     emit_loop(w, s, vectors, false);
     block_end(w);
-    block_begin(w, "if (!tile->last_row)");
-    for (int first = last - stride + 1; first < last; first++)
-        emit_row(w, s, vectors, first);
-    emit_finish(w, s, vectors, false, true);
-    block_end(w);
+    emit_last_rows(w, s, vectors);
 }
 
 static void emit_inside(writer *w, const spec *s)
@@ -296,6 +369,8 @@ void emit_d_down_tile(writer *w, const spec *s)
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
     if (s->taps.stride == 2 && border_has(s, SIDE_LEFT))
         emit_d_neighbour(w, s, "before", -1);
+    if (is_deep(s) && s->border != INTERIOR)
+        line(w, "float *room = tile->room;");
     line(w, "const bool plain = !tile->residual && tile->activation == CONV2D_NONE;");
     emit_d_channels_begin(w);
     emit_weights(w, s);

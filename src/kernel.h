@@ -104,7 +104,9 @@ typedef struct conv2d_tile {
     size_t vectors;           /* inner variants: so many vectors of columns (NHWC: tiles) along the row */
     uint32_t rows, columns;   /* bit i: the tile's input row (NCHW) or column (NHWC) i lies inside the input */
     float low, high;          /* D, rolling down: what is stored lies between them; infinite if it is not clamped */
-    bool first_row, last_row; /* D, rolling down: whether the first and the last input row lie inside; others do */
+    bool first_row, last_row; /* D, rolling down: whether the first and the last input row lie inside */
+    float *room;              /* and what a tile may write there: a vector for each tap, of weights with masks */
+    size_t whole_rows;        /* and how many of its output rows, `repeats`, have their last input row inside */
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];

@@ -195,10 +195,27 @@ static bool loads_each_tap(const conv2d_kernel *kernel)
     return is_two_wide(kernel) && kernel->kernel_height == 1 && kernel->kernel_width > 1;
 }
 
+/* Of AVX2's 5x5, in terms of bands, which are predicted as slow (Zen 4).  A last vector that is not whole is apart from
+ * the others inside; so few columns of it are at the border that one more vector is. */
+static double deep_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { BORDER = 29, PAIR = 37, SINGLE = 28, ONE_ROW = 3 };
+    const size_t vectors = divide_up(p->out_width, kernel->lanes), rest = p->out_width % kernel->lanes;
+    const bool padded = p->out_width + p->kernel_width > p->in_width + 1;
+    const size_t ends = rest && rest <= p->kernel_width / 2 ? 3 : 2, at_border = padded ? min_size(vectors, ends) : 0;
+    const size_t inside = vectors - at_border, whole = inside && !padded && rest ? inside - 1 : inside;
+    const double row = BORDER * real(at_border) + PAIR * real(whole / 2) + SINGLE * real(inside - whole / 2 * 2);
+    /* A tile of one row begins the sums of four others. */
+    const double rows = real(p->out_height) * (p->stride_h == kernel->stride_h ? 1 : ONE_ROW);
+    return real(p->out_channels) * (50 + rows * row);
+}
+
 /* Of AVX2's 3x3 whose sums roll down: vectors at a row's ends, pairs of others, and one that is left (Zen 3).  With
  * other strides than the kernel's each row is a tile. */
 static double down_cycles(const problem *p, const conv2d_kernel *kernel)
 {
+    if (kernel->kernel_height > 3)
+        return deep_cycles(p, kernel);
     const size_t vectors = divide_up(p->out_width, kernel->lanes);
     const size_t ends = divide_up((p->kernel_width / 2) * p->dilation_w, kernel->lanes) * 2;
     const bool padded = (p->out_width - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w >= p->in_width;

@@ -107,6 +107,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
 {
     const problem *p = &plan->problem;
     d_span spans[D_MAX_SPANS]; /* not in d_run, of which what is not named is zeroed: 7 KiB, longer than a tiny layer */
+    _Alignas(64) float room[25 * 8];
     d_run run = {
         .p = p,
         .args = args,
@@ -120,6 +121,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
     conv2d_d_rows(plan->kernel, p, &run.rows);
     if (plan->kernel->rolls_down && run.rows.step == 1 && run.rows.spread[0].largest > 1)
         run.tiles_down = max_size(d_rows_down(p) / run.rows.spread[0].largest, 1);
+    run.tile.room = room;
     run.tile.in_channel_pitch = (ptrdiff_t)p->in_channels * p->in.channel;
     run.tile.sharing = groups_share_blocks(p) ? p->out_channels - 1 : SIZE_MAX;
     run.tile.in_channels = p->in_channels;

@@ -28,14 +28,16 @@ static ptrdiff_t rows_ahead(const d_run *run, const d_span *span, size_t rows)
     return (ptrdiff_t)(rows * run->p->stride_h * run->rows.step) * run->p->in.row;
 }
 
-/* Where a tile rolls down, all of its input rows lie inside but perhaps the first and the last one. */
+/* Where a tile rolls down, input rows may lie outside before its first output row is complete, and from some row on. */
 static void set_rows_down(d_run *run, ptrdiff_t top, size_t rows)
 {
     const problem *p = run->p;
-    const size_t behind = ((rows - 1) * p->stride_h + p->kernel_height - 1) * p->dilation_h;
+    const size_t reach = (p->kernel_height - 1) * p->dilation_h, left = (size_t)((ptrdiff_t)p->in_height - top);
+    const size_t whole = left > reach ? divide_up(left - reach, p->dilation_h * p->stride_h) : 0;
     run->tile.repeats = rows;
+    run->tile.whole_rows = min_size(whole, rows);
     run->tile.first_row = top >= 0;
-    run->tile.last_row = top + (ptrdiff_t)behind < (ptrdiff_t)p->in_height;
+    run->tile.last_row = whole >= rows;
 }
 
 static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
@@ -45,10 +47,9 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
     const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) + top * p->in.row -
                       (ptrdiff_t)p->pad_left;
     out += (ptrdiff_t)row * p->out.row;
+    run->tile.rows = rows_inside(p, top);
     if (run->kernel->rolls_down)
         set_rows_down(run, top, rows);
-    else
-        run->tile.rows = rows_inside(p, top);
     for (size_t i = 0; i < run->span_count; i++) {
         const d_span *span = &run->spans[i];
         run->tile.mask = span->mask;

@@ -72,7 +72,7 @@ static const choice choices[] = {
     /* With 8 lanes the masks at the ends of rows cost more than transposing does. */
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
-    {"16x160x160 5x5 p2 g16", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw5_s1__avx2_d4x1"},
+    {"16x160x160 5x5 p2 g16", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw5_s1__avx2_v1x1"},
     /* Strides that differ; tiles of one row would cost more than transposing. */
     {"240x12x80 5x5 s2x1 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s2x1__avx512_d6x1"},
     {"128x12x160 3x3 s1x2 p1 g128", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1x2__avx512_d6x1"},
