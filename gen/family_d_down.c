@@ -92,31 +92,60 @@ static void emit_tap(writer *w, const spec *s, int vectors, int vector, int firs
     }
 }
 
+/* All that a tap of an input row adds to, which is in<tap - begin>_<vector>. */
+static void emit_deep_fmas(writer *w, const spec *s, int vectors, int first, int tap, int index)
+{
+    for (int sum = 0; sum * row_stride(s) <= first; sum++) {
+        char weight[96];
+        weight_of(s, first - sum * row_stride(s), tap, weight, sizeof weight);
+        scope_begin(w);
+        /* One after the other, else more are broadcast than there are registers. */
+        line(w, "OPAQUE(%s);", d_tap_masked(s, tap) ? "room" : "weights");
+        line(w, "const __m256 weight = %s;", weight);
+        for (int acc = sum * vectors; acc < (sum + 1) * vectors; acc++)
+            line(w, "acc%d = _mm256_fmadd_ps(in%d_%d, weight, acc%d);", acc, index, acc - sum * vectors, acc);
+        block_end(w);
+    }
+}
+
+/* Stride 2: the even columns from `begin` on, a tap, and the odd ones, the next.  The last tap is the odd ones of those
+ * that begin one column before, else one behind the input would be read. */
+static void emit_parts(writer *w, const spec *s, int vector, int begin)
+{
+    const bool alone = begin + 1 == s->taps.kernel_width, left = border_has(s, SIDE_LEFT) && begin == 0;
+    const int word = LOAD_WORDS + (alone ? 4 : begin == 0 ? 2 : 0);
+    for (int half = 0; half < 2; half++) {
+        char place[32], name[16];
+        snprintf(place, sizeof place, "row + %d", begin - alone + (2 * vector + half) * s->isa->lanes);
+        snprintf(name, sizeof name, "part%d_%d", half, vector);
+        emit_load(w, s, name, place, word + half, border_has(s, SIDE_RIGHT) || left);
+        line(w, "PIN(%s);", name);
+    }
+    for (int odd = alone; odd < 2; odd++) {
+        line(w, "__m256 in%d_%d = _mm256_shuffle_ps(part0_%d, part1_%d, %s);", odd - alone, vector, vector, vector,
+             odd ? "0xdd" : "0x88");
+        line(w, "PIN(in%d_%d);", odd - alone, vector);
+    }
+}
+
 static void emit_deep_taps(writer *w, const spec *s, int vectors, int first)
 {
-    for (int tap = 0; tap < s->taps.kernel_width; tap++) {
+    const int stride = s->taps.stride;
+    for (int begin = 0; begin < s->taps.kernel_width; begin += stride) {
         scope_begin(w);
         for (int vector = 0; vector < vectors; vector++) {
             char place[32], name[16];
-            snprintf(place, sizeof place, "row + %d", tap + vector * s->isa->lanes);
-            snprintf(name, sizeof name, "in%d", vector);
-            emit_load(w, s, name, place, LOAD_WORDS + tap, border_has(s, SIDE_RIGHT) || d_tap_masked(s, tap));
-            line(w, "PIN(in%d);", vector);
+            snprintf(place, sizeof place, "row + %d", begin + vector * s->isa->lanes);
+            snprintf(name, sizeof name, "in0_%d", vector);
+            if (stride == 2) {
+                emit_parts(w, s, vector, begin);
+                continue;
+            }
+            emit_load(w, s, name, place, LOAD_WORDS + begin, border_has(s, SIDE_RIGHT) || d_tap_masked(s, begin));
+            line(w, "PIN(%s);", name);
         }
-        for (int sum = 0; sum <= first; sum++) {
-            char weight[96];
-            weight_of(s, first - sum, tap, weight, sizeof weight);
-            scope_begin(w);
-            line(w, "OPAQUE(%s);",
-                 d_tap_masked(s, tap)
-                     ? "room"
-                     : "weights"); /* one after the other, else more are broadcast than there are registers */
-            line(w, "const __m256 weight = %s;", weight);
-            for (int vector = 0; vector < vectors; vector++)
-                line(w, "acc%d = _mm256_fmadd_ps(in%d, weight, acc%d);", sum * vectors + vector, vector,
-                     sum * vectors + vector);
-            block_end(w);
-        }
+        for (int tap = begin; tap < begin + stride && tap < s->taps.kernel_width; tap++)
+            emit_deep_fmas(w, s, vectors, first, tap, tap - begin);
         block_end(w);
     }
 }
@@ -193,7 +222,7 @@ static void emit_row(writer *w, const spec *s, int vectors, int first)
 {
     line(w, "OPAQUE(weights);"); /* broadcasts would be hoisted out of the loop, and spilled */
     emit_prefetches(w, s, vectors);
-    for (int vector = 0; vector < vectors && s->taps.stride == 2; vector++)
+    for (int vector = 0; vector < vectors && s->taps.stride == 2 && !is_deep(s); vector++)
         emit_strided_taps(w, s, vectors, vector, first);
     if (is_deep(s))
         emit_deep_taps(w, s, vectors, first);
@@ -306,15 +335,20 @@ static void emit_first_rows(writer *w, const spec *s, int vectors)
     }
 }
 
-/* The output rows that lack input rows at the bottom: of 3x3 one at most, of 5x5 two. */
+/* The output rows that lack input rows at the bottom: one at most, of 5x5 with stride 1 two. */
 static void emit_last_rows(writer *w, const spec *s, int vectors)
 {
-    const int last = kernel_rows(s) - 1;
+    const int last = kernel_rows(s) - 1, before = last - row_stride(s) + 1;
     block_begin(w, "if (tile->whole_rows < tile->repeats)");
-    for (int first = last - row_stride(s) + 1; first < last; first++)
+    for (int first = before; first < last; first++) {
+        if (is_deep(s))
+            block_begin(w, "if (tile->rest_rows > %d)", first - before);
         emit_row(w, s, vectors, first);
+        if (is_deep(s))
+            block_end(w);
+    }
     emit_finish(w, s, vectors, false, true);
-    if (is_deep(s)) {
+    if (is_deep(s) && row_stride(s) == 1) {
         block_begin(w, "if (tile->whole_rows + 1 < tile->repeats)");
         emit_change_places(w, vectors, 1);
         emit_finish(w, s, vectors, false, true);
@@ -367,7 +401,7 @@ void emit_d_down_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (s->border != INTERIOR)
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
-    if (s->taps.stride == 2 && border_has(s, SIDE_LEFT))
+    if (s->taps.stride == 2 && border_has(s, SIDE_LEFT) && !is_deep(s))
         emit_d_neighbour(w, s, "before", -1);
     if (is_deep(s) && s->border != INTERIOR)
         line(w, "float *room = tile->room;");

@@ -152,7 +152,7 @@ static budget d_budget(const spec *s)
     if (rolls_down(s->family)) {
         const int vectors = s->border == INTERIOR ? 2 : 1;
         b.accumulators = vectors * ((kernel_rows(s) - 1) / row_stride(s) + 1);
-        b.inputs = s->taps.stride == 2 ? 3 : taps > 3 ? vectors : 1;
+        b.inputs = s->taps.stride == 2 ? (taps > 3 ? 2 * vectors + 2 : 3) : taps > 3 ? vectors : 1;
         b.weights = taps > 3 ? 1 : s->border == INTERIOR || s->taps.stride > row_stride(s) ? 6 : 9;
         b.others = 1; /* the mask of a load, or a weight that is broadcast */
     }

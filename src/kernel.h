@@ -107,6 +107,7 @@ typedef struct conv2d_tile {
     bool first_row, last_row; /* D, rolling down: whether the first and the last input row lie inside */
     float *room;              /* and what a tile may write there: a vector for each tap, of weights with masks */
     size_t whole_rows;        /* and how many of its output rows, `repeats`, have their last input row inside */
+    size_t rest_rows;         /* and how many input rows the next output row has more than the last of these */
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];

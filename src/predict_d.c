@@ -196,18 +196,22 @@ static bool loads_each_tap(const conv2d_kernel *kernel)
 }
 
 /* Of AVX2's 5x5, in terms of bands, which are predicted as slow (Zen 4).  A last vector that is not whole is apart from
- * the others inside; so few columns of it are at the border that one more vector is. */
+ * the others inside; where so few columns of it are left, one more is at the border. */
 static double deep_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { BORDER = 29, PAIR = 37, SINGLE = 28, ONE_ROW = 3 };
+    enum { ONE_ROW = 3, FAR_L2S = 16 };
+    const bool strided = p->stride_w == 2;
+    const double border = strided ? 47 : 29, pair = strided ? 58 : 37, single = strided ? 42 : 28;
     const size_t vectors = divide_up(p->out_width, kernel->lanes), rest = p->out_width % kernel->lanes;
-    const bool padded = p->out_width + p->kernel_width > p->in_width + 1;
-    const size_t ends = rest && rest <= p->kernel_width / 2 ? 3 : 2, at_border = padded ? min_size(vectors, ends) : 0;
-    const size_t inside = vectors - at_border, whole = inside && !padded && rest ? inside - 1 : inside;
-    const double row = BORDER * real(at_border) + PAIR * real(whole / 2) + SINGLE * real(inside - whole / 2 * 2);
-    /* A tile of one row begins the sums of four others. */
-    const double rows = real(p->out_height) * (p->stride_h == kernel->stride_h ? 1 : ONE_ROW);
-    return real(p->out_channels) * (50 + rows * row);
+    const bool padded = (p->out_width - 1) * p->stride_w + p->kernel_width > p->in_width;
+    const size_t ends = rest && rest <= p->kernel_width / 2 / p->stride_w ? 3 : 2;
+    const size_t at_border = padded || vectors == 1 ? min_size(vectors, ends) : 0, inside = vectors - at_border;
+    const size_t whole = inside && !padded && rest ? inside - 1 : inside;
+    const double row = border * real(at_border) + pair * real(whole / 2) + single * real(inside - whole / 2 * 2);
+    /* A tile of one row begins the sums of four others.  From memory (288x150x150 5x5 s2 0.83). */
+    const double once = p->stride_h == kernel->stride_h ? 1 : ONE_ROW,
+                 far = strided && exceeds_l2(p, FAR_L2S) ? 1.4 : 1;
+    return real(p->out_channels) * (50 + real(p->out_height) * row * once * far);
 }
 
 /* Of AVX2's 3x3 whose sums roll down: vectors at a row's ends, pairs of others, and one that is left (Zen 3).  With

@@ -34,8 +34,10 @@ static void set_rows_down(d_run *run, ptrdiff_t top, size_t rows)
     const problem *p = run->p;
     const size_t reach = (p->kernel_height - 1) * p->dilation_h, left = (size_t)((ptrdiff_t)p->in_height - top);
     const size_t whole = left > reach ? divide_up(left - reach, p->dilation_h * p->stride_h) : 0;
+    const size_t read = min_size(whole, rows) * p->stride_h + p->kernel_height - run->kernel->stride_h;
     run->tile.repeats = rows;
     run->tile.whole_rows = min_size(whole, rows);
+    run->tile.rest_rows = left > read ? left - read : 0;
     run->tile.first_row = top >= 0;
     run->tile.last_row = whole >= rows;
 }

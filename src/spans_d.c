@@ -31,11 +31,11 @@ static void set_lanes(const conv2d_kernel *kernel, const problem *p, d_span *spa
 static void set_words(const problem *p, d_span *span)
 {
     static const int parted[8] = {0, 1, 4, 5, 2, 3, 6, 7};
-    const size_t middle = p->kernel_width / 2;
-    const size_t used = p->stride_w == 1 ? p->kernel_width : max_size(p->kernel_width, 4);
+    const size_t begins[] = {p->kernel_width / 2, 0, 3}; /* stride 2: of two vectors each */
+    const size_t used = p->stride_w == 1 ? p->kernel_width : min_size(p->kernel_width + 1, 6);
     for (size_t i = 0; i < used; i++)
         for (size_t lane = 0; lane < 8; lane++) {
-            const size_t from = (i < 2 ? middle : 0) + i % 2 * 8 + lane;
+            const size_t from = begins[i / 2 % 3] + i % 2 * 8 + lane;
             const size_t output = p->stride_w == 1 ? lane : (size_t)parted[lane];
             const bool wanted = i < p->kernel_width && span->mask[i] >> output & 1;
             const bool read = p->stride_w == 1 ? wanted : span->inside >> from & 1;
