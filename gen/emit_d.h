@@ -79,6 +79,19 @@ static inline bool prefetches(const spec *s)
 
 /* Whether some wanted outputs lack a tap of an NCHW tile, so that its FMAs are masked. */
 bool d_tap_masked(const spec *s, int tap);
+/* AVX2's sums that roll down: those of a column that are under way; whether no register is left for weights, which the
+ * vectors share one after the other (5x5); the weights that are kept, and all that an input row adds to, which is
+ * kernel row `first` to the first sum (family_d_down_row.c). */
+static inline int d_down_sums(const spec *s)
+{
+    return (kernel_rows(s) - 1) / row_stride(s) + 1;
+}
+static inline bool d_is_deep(const spec *s)
+{
+    return kernel_rows(s) > 3;
+}
+void emit_d_down_weights(writer *w, const spec *s);
+void emit_d_down_row(writer *w, const spec *s, int vectors, int first);
 /* Masks, and what stride 2 needs to bring taps in order. */
 void emit_d_order(writer *w, const spec *s);
 /* AVX2: which of tile->words masks the sums of a tap; how code names a word; and the loads of those that are kept in

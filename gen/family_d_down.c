@@ -1,237 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Family D, NCHW, AVX2's 3x3: the sums roll down the rows.  A tile is as many output rows of one vector of columns as
- * the loops ask for, inside the input of two.  Each input row is loaded once, not again for the next tile of rows, and
- * the sums that it serves are those of the rows that begin, go on and end there: nine FMAs a row that hardly wait for
- * each other (Zen 3, stride 1, inside: 6.5 cycles a vector instead of the 8 of four rows at a time).  With 16 registers
- * there is room for no more than that and the weights.
+ * Family D, NCHW, AVX2's 3x3 and 5x5: the sums roll down the rows.  A tile is as many output rows of one vector of
+ * columns as the loops ask for, inside the input of two.  Each input row is loaded once, not again for the next tile of
+ * rows, and the sums that it serves are those of the rows that begin, go on and end there: nine FMAs a row that hardly
+ * wait for each other (Zen 3, stride 1, inside: 6.5 cycles a vector instead of the 8 of four rows at a time).  With 16
+ * registers there is room for no more than that and the weights.
+ *
+ * A sum's FMAs follow each other, and those of the next rows must begin meanwhile, for which the schedulers of Zen 4
+ * have few places.  A single vector of 5x5 takes 21 cycles a row, two together 30; of 7x7, whose sums leave registers
+ * for one, 43, more than bands of pixels.
  *
  * Outputs at a border that lack a tap have their own weight for it, -0, and read 0 there: the product, -0, leaves any
  * sum as it is.
  */
 #include "emit_d.h"
-
-/* Sums of a column that are under way. */
-static int sums(const spec *s)
-{
-    return (kernel_rows(s) - 1) / row_stride(s) + 1;
-}
-
-/* 5x5: no register is left for weights, which the vectors share one after the other. */
-static bool is_deep(const spec *s)
-{
-    return kernel_rows(s) > 3;
-}
-
-/* Inside the input two vectors leave registers for some weights only; the others are broadcast for each row.  With
- * three sums of strided columns the outer taps', which have masks at a border. */
-static bool holds_weight(const spec *s, int kernel_row, int tap)
-{
-    if (is_deep(s))
-        return false;
-    if (s->taps.stride > row_stride(s))
-        return tap != 1;
-    return kernel_row * s->taps.kernel_width + tap < spec_budget(s).weights;
-}
-
-/* A vector of it. */
-static void weight_of(const spec *s, int kernel_row, int tap, char *text, size_t size)
-{
-    const int at = (kernel_row * s->taps.kernel_width + tap) * 16;
-    char mask[WORD_SIZE];
-    if (d_tap_masked(s, tap) && is_deep(s))
-        snprintf(text, size, "_mm256_load_ps(room + %d)", at / 16 * s->isa->lanes);
-    else if (d_tap_masked(s, tap))
-        snprintf(text, size, "masked_weight(weights[%d], %s)", at, d_word(s, d_sum_word(s, tap), mask));
-    else
-        snprintf(text, size, "_mm256_set1_ps(weights[%d])", at);
-}
-
-static void emit_weights(writer *w, const spec *s)
-{
-    for (int row = 0; row < kernel_rows(s); row++)
-        for (int tap = 0; tap < s->taps.kernel_width; tap++) {
-            char weight[96], mask[WORD_SIZE];
-            weight_of(s, row, tap, weight, sizeof weight);
-            if (holds_weight(s, row, tap))
-                line(w, "const __m256 weight%d_%d = %s;", row, tap, weight);
-            if (is_deep(s) && d_tap_masked(s, tap)) {
-                const int index = row * s->taps.kernel_width + tap;
-                line(w, "_mm256_store_ps(room + %d, masked_weight(weights[%d], %s));", index * s->isa->lanes,
-                     index * 16, d_word(s, d_sum_word(s, tap), mask));
-            }
-        }
-}
-
-/* A vector of columns, of which only some lie inside the input at a border; `word` has these. */
-static void emit_load(writer *w, const spec *s, const char *name, const char *place, int word, bool masked)
-{
-    char mask[WORD_SIZE];
-    if (masked)
-        line(w, "__m256 %s = _mm256_maskload_ps(%s, %s);", name, place, d_word(s, word, mask));
-    else
-        line(w, "__m256 %s = _mm256_loadu_ps(%s);", name, place);
-}
-
-/* The tap of an input row that is kernel row `first` to the first sum. */
-static void emit_tap(writer *w, const spec *s, int vectors, int vector, int first, int tap)
-{
-    line(w, "PIN(in%d);", tap);
-    if (s->taps.stride > row_stride(s))
-        line(w, "OPAQUE(weights);"); /* else those of all taps are broadcast at once, and spilled */
-    for (int sum = 0; sum < sums(s); sum++) {
-        const int row = first - sum * row_stride(s), acc = sum * vectors + vector;
-        char weight[96];
-        if (row < 0)
-            continue;
-        if (holds_weight(s, row, tap))
-            snprintf(weight, sizeof weight, "weight%d_%d", row, tap);
-        else
-            weight_of(s, row, tap, weight, sizeof weight);
-        line(w, "acc%d = _mm256_fmadd_ps(in%d, %s, acc%d);", acc, tap, weight, acc);
-    }
-}
-
-/* All that a tap of an input row adds to, which is in<tap - begin>_<vector>. */
-static void emit_deep_fmas(writer *w, const spec *s, int vectors, int first, int tap, int index)
-{
-    for (int sum = 0; sum * row_stride(s) <= first; sum++) {
-        char weight[96];
-        weight_of(s, first - sum * row_stride(s), tap, weight, sizeof weight);
-        scope_begin(w);
-        /* One after the other, else more are broadcast than there are registers. */
-        line(w, "OPAQUE(%s);", d_tap_masked(s, tap) ? "room" : "weights");
-        line(w, "const __m256 weight = %s;", weight);
-        for (int acc = sum * vectors; acc < (sum + 1) * vectors; acc++)
-            line(w, "acc%d = _mm256_fmadd_ps(in%d_%d, weight, acc%d);", acc, index, acc - sum * vectors, acc);
-        block_end(w);
-    }
-}
-
-/* Stride 2: the even columns from `begin` on, a tap, and the odd ones, the next.  The last tap is the odd ones of those
- * that begin one column before, else one behind the input would be read. */
-static void emit_parts(writer *w, const spec *s, int vector, int begin)
-{
-    const bool alone = begin + 1 == s->taps.kernel_width, left = border_has(s, SIDE_LEFT) && begin == 0;
-    const int word = LOAD_WORDS + (alone ? 4 : begin == 0 ? 2 : 0);
-    for (int half = 0; half < 2; half++) {
-        char place[32], name[16];
-        snprintf(place, sizeof place, "row + %d", begin - alone + (2 * vector + half) * s->isa->lanes);
-        snprintf(name, sizeof name, "part%d_%d", half, vector);
-        emit_load(w, s, name, place, word + half, border_has(s, SIDE_RIGHT) || left);
-        line(w, "PIN(%s);", name);
-    }
-    for (int odd = alone; odd < 2; odd++) {
-        line(w, "__m256 in%d_%d = _mm256_shuffle_ps(part0_%d, part1_%d, %s);", odd - alone, vector, vector, vector,
-             odd ? "0xdd" : "0x88");
-        line(w, "PIN(in%d_%d);", odd - alone, vector);
-    }
-}
-
-static void emit_deep_taps(writer *w, const spec *s, int vectors, int first)
-{
-    const int stride = s->taps.stride;
-    for (int begin = 0; begin < s->taps.kernel_width; begin += stride) {
-        scope_begin(w);
-        for (int vector = 0; vector < vectors; vector++) {
-            char place[32], name[16];
-            snprintf(place, sizeof place, "row + %d", begin + vector * s->isa->lanes);
-            snprintf(name, sizeof name, "in0_%d", vector);
-            if (stride == 2) {
-                emit_parts(w, s, vector, begin);
-                continue;
-            }
-            emit_load(w, s, name, place, LOAD_WORDS + begin, border_has(s, SIDE_RIGHT) || d_tap_masked(s, begin));
-            line(w, "PIN(%s);", name);
-        }
-        for (int tap = begin; tap < begin + stride && tap < s->taps.kernel_width; tap++)
-            emit_deep_fmas(w, s, vectors, first, tap, tap - begin);
-        block_end(w);
-    }
-}
-
-/* Stride 1: a load for each tap. */
-static void emit_taps(writer *w, const spec *s, int vectors, int first)
-{
-    for (int tap = 0; tap < s->taps.kernel_width; tap++)
-        for (int vector = 0; vector < vectors; vector++) {
-            char place[64], name[16];
-            const bool masked = border_has(s, SIDE_RIGHT) || d_tap_masked(s, tap);
-            snprintf(place, sizeof place, "row + %d%s + %d", tap, d_loads_apart(s) ? " * tap_pitch" : "",
-                     vector * s->isa->lanes);
-            snprintf(name, sizeof name, "in%d", tap);
-            scope_begin(w);
-            emit_load(w, s, name, place, LOAD_WORDS + tap, masked);
-            emit_tap(w, s, vectors, vector, first, tap);
-            block_end(w);
-        }
-}
-
-/* Stride 2: two vectors of columns from `begin` on, and the even columns of these, tap `begin`. */
-static void emit_even_columns(writer *w, const spec *s, int vector, int begin)
-{
-    for (int half = 0; half < 2; half++) {
-        char place[32], name[16];
-        snprintf(place, sizeof place, "row + %d", begin + (2 * vector + half) * s->isa->lanes);
-        snprintf(name, sizeof name, "part%d", half);
-        emit_load(w, s, name, place, LOAD_WORDS + 2 * (1 - begin) + half, border_has(s, SIDE_RIGHT));
-        if (begin == 1) /* gcc and clang would load it for each of two shuffles */
-            line(w, "PIN(part%d);", half);
-    }
-    line(w, "__m256 in%d = _mm256_shuffle_ps(part0, part1, 0x88);", begin);
-}
-
-/*
- * Stride 2: tap 0 is the even columns of two vectors, taps 1 and 2 the even and the odd ones of those that begin one
- * column further.  At the left border tap 0 is tap 2 of the outputs before instead: masked loads take an FMA's place
- * (Zen 4).  Shuffles within 128 bits leave the outputs in another order, 0, 1, 4, 5, 2, 3, 6, 7.
- */
-static void emit_strided_taps(writer *w, const spec *s, int vectors, int vector, int first)
-{
-    char mask[WORD_SIZE];
-    const bool left = border_has(s, SIDE_LEFT);
-    if (!left) {
-        scope_begin(w);
-        emit_even_columns(w, s, vector, 0);
-        emit_tap(w, s, vectors, vector, first, 0);
-        block_end(w);
-    }
-    scope_begin(w);
-    emit_even_columns(w, s, vector, 1);
-    line(w, "__m256 in2 = _mm256_shuffle_ps(part0, part1, 0xdd);");
-    if (left)
-        line(w, "__m256 in0 = _mm256_and_ps(_mm256_permutevar8x32_ps(in2, before), _mm256_castsi256_ps(%s));",
-             d_word(s, d_sum_word(s, 0), mask));
-    for (int tap = left ? 0 : 1; tap <= 2; tap++)
-        emit_tap(w, s, vectors, vector, first, tap);
-    block_end(w);
-}
-
-/* What the columns beside these will read: of the left border the first two vectors inside, of these the next two
- * (stride 1: the ones behind them; Zen 4, stride 2, those take 1.05 times as long). */
-static void emit_prefetches(writer *w, const spec *s, int vectors)
-{
-    if (vectors == 1 && s->border != LEFT)
-        return;
-    for (int line_at = 0; line_at < s->taps.stride; line_at++)
-        line(w, "__builtin_prefetch(row + %d, 0, 3);", (vectors + line_at) * 16 + 2);
-}
-
-/* All that an input row adds to; it is kernel row `first` to the first sum. */
-static void emit_row(writer *w, const spec *s, int vectors, int first)
-{
-    line(w, "OPAQUE(weights);"); /* broadcasts would be hoisted out of the loop, and spilled */
-    emit_prefetches(w, s, vectors);
-    for (int vector = 0; vector < vectors && s->taps.stride == 2 && !is_deep(s); vector++)
-        emit_strided_taps(w, s, vectors, vector, first);
-    if (is_deep(s))
-        emit_deep_taps(w, s, vectors, first);
-    else if (s->taps.stride == 1)
-        emit_taps(w, s, vectors, first);
-    for (int acc = 0; acc < (first / row_stride(s) + 1) * vectors; acc++)
-        line(w, "PIN(acc%d);", acc);
-    line(w, "row += in_row_pitch;");
-}
 
 /* Sums begin with the input row that is kernel row 0 to them. */
 static void emit_begin(writer *w, int vectors, int sum)
@@ -310,23 +92,23 @@ static void emit_loop(writer *w, const spec *s, int vectors, bool plain)
     for (int first = last - stride + 1; first <= last; first++) {
         if (first % stride == 0)
             emit_begin(w, vectors, first / stride);
-        emit_row(w, s, vectors, first);
+        emit_d_down_row(w, s, vectors, first);
     }
     emit_finish(w, s, vectors, plain, false);
-    emit_change_places(w, vectors, sums(s) - 1);
+    emit_change_places(w, vectors, d_down_sums(s) - 1);
     block_end(w);
 }
 
 /* The input rows before the one that completes the first output row. */
 static void emit_first_rows(writer *w, const spec *s, int vectors)
 {
-    const int count = kernel_rows(s) - row_stride(s), outside = is_deep(s) ? count : 1;
+    const int count = kernel_rows(s) - row_stride(s), outside = d_is_deep(s) ? count : 1;
     for (int first = 0; first < count; first++) {
         if (first % row_stride(s) == 0)
             emit_begin(w, vectors, first / row_stride(s));
         if (first < outside)
-            block_begin(w, is_deep(s) ? "if (tile->rows >> %d & 1)" : "if (tile->first_row)", first);
-        emit_row(w, s, vectors, first);
+            block_begin(w, d_is_deep(s) ? "if (tile->rows >> %d & 1)" : "if (tile->first_row)", first);
+        emit_d_down_row(w, s, vectors, first);
         if (first < outside) {
             block_else(w); /* one step behind both has gcc 12 order the rest otherwise (512x14x14 0.95) */
             line(w, "row += in_row_pitch;");
@@ -341,14 +123,14 @@ static void emit_last_rows(writer *w, const spec *s, int vectors)
     const int last = kernel_rows(s) - 1, before = last - row_stride(s) + 1;
     block_begin(w, "if (tile->whole_rows < tile->repeats)");
     for (int first = before; first < last; first++) {
-        if (is_deep(s))
+        if (d_is_deep(s))
             block_begin(w, "if (tile->rest_rows > %d)", first - before);
-        emit_row(w, s, vectors, first);
-        if (is_deep(s))
+        emit_d_down_row(w, s, vectors, first);
+        if (d_is_deep(s))
             block_end(w);
     }
     emit_finish(w, s, vectors, false, true);
-    if (is_deep(s) && row_stride(s) == 1) {
+    if (d_is_deep(s) && row_stride(s) == 1) {
         block_begin(w, "if (tile->whole_rows + 1 < tile->repeats)");
         emit_change_places(w, vectors, 1);
         emit_finish(w, s, vectors, false, true);
@@ -362,7 +144,7 @@ static void emit_rows(writer *w, const spec *s, int vectors, const char *in, con
 {
     line(w, "const float *row = %s;", in);
     line(w, "float *store = %s;", out);
-    for (int acc = 0; acc < sums(s) * vectors; acc++)
+    for (int acc = 0; acc < d_down_sums(s) * vectors; acc++)
         line(w, "__m256 acc%d;", acc);
     emit_first_rows(w, s, vectors);
     /* Branches and bounds take as long as two or three of a row's nine FMAs (Zen 3, 480x14x14 1.6 times as fast as four
@@ -401,13 +183,13 @@ void emit_d_down_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (s->border != INTERIOR)
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
-    if (s->taps.stride == 2 && border_has(s, SIDE_LEFT) && !is_deep(s))
+    if (s->taps.stride == 2 && border_has(s, SIDE_LEFT) && !d_is_deep(s))
         emit_d_neighbour(w, s, "before", -1);
-    if (is_deep(s) && s->border != INTERIOR)
+    if (d_is_deep(s) && s->border != INTERIOR)
         line(w, "float *room = tile->room;");
     line(w, "const bool plain = !tile->residual && tile->activation == CONV2D_NONE;");
     emit_d_channels_begin(w);
-    emit_weights(w, s);
+    emit_d_down_weights(w, s);
     if (s->border == INTERIOR)
         emit_inside(w, s);
     else

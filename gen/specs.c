@@ -60,7 +60,7 @@ static const tile_row f_avx2[] = {{8, 1, MAIN}, {7, 1, REST}, {6, 1, REST}, {5, 
  * no 7x7 with stride 2 for NCHW: lanes along channels are faster from 4 of them on (50 KB). */
 static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}};
 static const tap_row d_avx2_taps[] = {{7, 1}};
-/* AVX2's 3x3: tiles are as high as the loops ask for, inside the input two vectors wide (family_d_down.c). */
+/* AVX2's 3x3 and 5x5: tiles are as high as the loops ask for, inside the input two vectors wide (family_d_down.c). */
 static const tap_row d_down_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}};
 static const tap_row d_down_uneven_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_down[] = {{1, 1, MAIN}};

@@ -21,7 +21,7 @@ enum { CONV2D_MAX_MASKED_TAPS = 32 };
 enum { CONV2D_MAX_PHASES = 16 };
 
 /* The kernel columns of D's unrolled tiles. */
-enum { CONV2D_MAX_DEPTHWISE_TAPS = 7, CONV2D_MASK_WORDS = 14 };
+enum { CONV2D_MAX_DEPTHWISE_TAPS = 7, CONV2D_MASK_WORDS = 14, CONV2D_TILE_ROOM = 25 * 8 };
 
 typedef enum conv2d_family {
     CONV2D_FAMILY_REFERENCE,
@@ -105,9 +105,10 @@ typedef struct conv2d_tile {
     uint32_t rows, columns;   /* bit i: the tile's input row (NCHW) or column (NHWC) i lies inside the input */
     float low, high;          /* D, rolling down: what is stored lies between them; infinite if it is not clamped */
     bool first_row, last_row; /* D, rolling down: whether the first and the last input row lie inside */
-    float *room;              /* and what a tile may write there: a vector for each tap, of weights with masks */
-    size_t whole_rows;        /* and how many of its output rows, `repeats`, have their last input row inside */
-    size_t rest_rows;         /* and how many input rows the next output row has more than the last of these */
+    /* So many of its `repeats` output rows have their last input row inside; and so many input rows that only others
+     * have, which lie inside; CONV2D_TILE_ROOM floats, where a tile keeps what weights are at a border. */
+    size_t whole_rows, rest_rows;
+    float *room;
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];

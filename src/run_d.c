@@ -107,7 +107,7 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
 {
     const problem *p = &plan->problem;
     d_span spans[D_MAX_SPANS]; /* not in d_run, of which what is not named is zeroed: 7 KiB, longer than a tiny layer */
-    _Alignas(64) float room[25 * 8];
+    _Alignas(64) float room[CONV2D_TILE_ROOM];
     d_run run = {
         .p = p,
         .args = args,
