@@ -96,7 +96,7 @@ void emit_d_down_row(writer *w, const spec *s, int vectors, int first);
 void emit_d_order(writer *w, const spec *s);
 /* AVX2: which of tile->words masks the sums of a tap; how code names a word; and the loads of those that are kept in
  * registers, in each pass of the loop over channels, as beyond the sums there is no room. */
-enum { WORD_SIZE = 40 };
+enum { WORD_SIZE = 48 };
 int d_sum_word(const spec *s, int tap);
 const char *d_word(const spec *s, int word, char text[WORD_SIZE]);
 void emit_d_words(writer *w, const spec *s);

@@ -8,7 +8,8 @@
  *
  * A sum's FMAs follow each other, and those of the next rows must begin meanwhile, for which the schedulers of Zen 4
  * have few places.  A single vector of 5x5 takes 21 cycles a row, two together 30; of 7x7, whose sums leave registers
- * for one, 43, more than bands of pixels.
+ * for one, 43, more than bands of pixels.  So the first and the last vector of a row of 5x5 are one tile; 3x3's sums
+ * are too short to gain by it (0.96).
  *
  * Outputs at a border that lack a tap have their own weight for it, -0, and read 0 there: the product, -0, leaves any
  * sum as it is.
@@ -28,7 +29,9 @@ static void emit_residual(writer *w, const spec *s, int vectors)
     block_begin(w, "if (tile->residual)");
     line(w, "const float *residual = tile->residual + (store - tile->out);");
     for (int vector = 0; vector < vectors; vector++)
-        if (s->border == INTERIOR || s->border == LEFT)
+        if (s->border == ENDS && vector)
+            line(w, "acc1 = _mm256_add_ps(acc1, _mm256_loadu_ps(residual + tile->apart));");
+        else if (s->border == INTERIOR || s->border == LEFT || s->border == ENDS)
             line(w, "acc%d = _mm256_add_ps(acc%d, _mm256_loadu_ps(residual + %d));", vector, vector,
                  vector * s->isa->lanes);
         else
@@ -53,7 +56,9 @@ static void emit_end(writer *w, const spec *s, int vectors)
 /* All rows but the last may be stored whole. */
 static void emit_store(writer *w, const spec *s, int vector, bool last)
 {
-    if (s->border == INTERIOR || s->border == LEFT)
+    if (s->border == ENDS && vector)
+        line(w, "_mm256_storeu_ps(store + tile->apart, acc1);");
+    else if (s->border == INTERIOR || s->border == LEFT || s->border == ENDS)
         line(w, "_mm256_storeu_ps(store + %d, acc%d);", vector * s->isa->lanes, vector);
     else if (last)
         line(w, "store_first(store, acc%d, tile->store_mask);", vector);
@@ -185,7 +190,9 @@ void emit_d_down_tile(writer *w, const spec *s)
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
     if (s->taps.stride == 2 && border_has(s, SIDE_LEFT) && !d_is_deep(s))
         emit_d_neighbour(w, s, "before", -1);
-    if (d_is_deep(s) && s->border != INTERIOR)
+    if (s->border == ENDS)
+        line(w, "const __m256i *end_masks = (const __m256i *)tile->end_words;");
+    if (s->border == ENDS || (d_is_deep(s) && s->border != INTERIOR))
         line(w, "float *room = tile->room;");
     line(w, "const bool plain = !tile->residual && tile->activation == CONV2D_NONE;");
     emit_d_channels_begin(w);
@@ -193,7 +200,7 @@ void emit_d_down_tile(writer *w, const spec *s)
     if (s->border == INTERIOR)
         emit_inside(w, s);
     else
-        emit_rows(w, s, 1, "in", "out");
+        emit_rows(w, s, s->border == ENDS ? 2 : 1, "in", "out");
     emit_d_next_channel(w, s);
     block_end(w);
     blank(w);

@@ -13,14 +13,42 @@ static bool holds_weight(const spec *s, int kernel_row, int tap)
     return kernel_row * s->taps.kernel_width + tap < spec_budget(s).weights;
 }
 
+/* Which vector of columns has a mask for a tap.  Of the first and the last one of a row, side by side, each has its own
+ * side's. */
+enum { NONE = -1 };
+static int masked_vector(const spec *s, int tap)
+{
+    if (s->border == ENDS)
+        return tap < centre(s) ? 0 : tap > centre(s) ? 1 : NONE;
+    return d_tap_masked(s, tap) ? 0 : NONE;
+}
+
+static bool is_end(const spec *s, int vector)
+{
+    return s->border == ENDS && vector == 1;
+}
+
+static const char *word_of(const spec *s, int vector, int word, char text[WORD_SIZE])
+{
+    if (!is_end(s, vector))
+        return d_word(s, word, text);
+    snprintf(text, WORD_SIZE, "_mm256_loadu_si256(end_masks + %d)", word);
+    return text;
+}
+
+/* Where a vector of an input row has a column. */
+static void place_of(const spec *s, int vector, int column, char *text, size_t size)
+{
+    const bool end = is_end(s, vector);
+    snprintf(text, size, "%s + %d", end ? "end" : "row", column + (end ? 0 : vector * s->isa->lanes * s->taps.stride));
+}
+
 /* A vector of it. */
 static void weight_of(const spec *s, int kernel_row, int tap, char *text, size_t size)
 {
     const int at = (kernel_row * s->taps.kernel_width + tap) * 16;
     char mask[WORD_SIZE];
-    if (d_tap_masked(s, tap) && d_is_deep(s))
-        snprintf(text, size, "_mm256_load_ps(room + %d)", at / 16 * s->isa->lanes);
-    else if (d_tap_masked(s, tap))
+    if (d_tap_masked(s, tap))
         snprintf(text, size, "masked_weight(weights[%d], %s)", at, d_word(s, d_sum_word(s, tap), mask));
     else
         snprintf(text, size, "_mm256_set1_ps(weights[%d])", at);
@@ -34,20 +62,19 @@ void emit_d_down_weights(writer *w, const spec *s)
             weight_of(s, row, tap, weight, sizeof weight);
             if (holds_weight(s, row, tap))
                 line(w, "const __m256 weight%d_%d = %s;", row, tap, weight);
-            if (d_is_deep(s) && d_tap_masked(s, tap)) {
-                const int index = row * s->taps.kernel_width + tap;
+            const int index = row * s->taps.kernel_width + tap, masked = masked_vector(s, tap);
+            if (d_is_deep(s) && masked != NONE)
                 line(w, "_mm256_store_ps(room + %d, masked_weight(weights[%d], %s));", index * s->isa->lanes,
-                     index * 16, d_word(s, d_sum_word(s, tap), mask));
-            }
+                     index * 16, word_of(s, masked, d_sum_word(s, tap), mask));
         }
 }
 
 /* A vector of columns, of which only some lie inside the input at a border; `word` has these. */
-static void emit_load(writer *w, const spec *s, const char *name, const char *place, int word, bool masked)
+static void emit_load(writer *w, const spec *s, const char *name, const char *place, int vector, int word, bool masked)
 {
     char mask[WORD_SIZE];
     if (masked)
-        line(w, "__m256 %s = _mm256_maskload_ps(%s, %s);", name, place, d_word(s, word, mask));
+        line(w, "__m256 %s = _mm256_maskload_ps(%s, %s);", name, place, word_of(s, vector, word, mask));
     else
         line(w, "__m256 %s = _mm256_loadu_ps(%s);", name, place);
 }
@@ -71,18 +98,30 @@ static void emit_tap(writer *w, const spec *s, int vectors, int vector, int firs
     }
 }
 
-/* All that a tap of an input row adds to, which is in<index>_<vector>. */
+/* All that a tap of an input row adds to, which is in<index>_<vector>: one sum after the other, else more weights are
+ * broadcast than there are registers.  A vector at a border has its own, in the room. */
 static void emit_deep_fmas(writer *w, const spec *s, int vectors, int first, int tap, int index)
 {
+    const int masked = masked_vector(s, tap);
     for (int sum = 0; sum * row_stride(s) <= first; sum++) {
-        char weight[96];
-        weight_of(s, first - sum * row_stride(s), tap, weight, sizeof weight);
+        const int at = (first - sum * row_stride(s)) * s->taps.kernel_width + tap;
         scope_begin(w);
-        /* One after the other, else more are broadcast than there are registers. */
-        line(w, "OPAQUE(%s);", d_tap_masked(s, tap) ? "room" : "weights");
-        line(w, "const __m256 weight = %s;", weight);
-        for (int acc = sum * vectors; acc < (sum + 1) * vectors; acc++)
-            line(w, "acc%d = _mm256_fmadd_ps(in%d_%d, weight, acc%d);", acc, index, acc - sum * vectors, acc);
+        if (masked == NONE || vectors > 1) {
+            line(w, "OPAQUE(weights);");
+            line(w, "const __m256 weight = _mm256_set1_ps(weights[%d]);", at * 16);
+        }
+        for (int vector = 0; vector < vectors; vector++) {
+            const int acc = sum * vectors + vector;
+            if (vector != masked) {
+                line(w, "acc%d = _mm256_fmadd_ps(in%d_%d, weight, acc%d);", acc, index, vector, acc);
+                continue;
+            }
+            line(w, "OPAQUE(room);");
+            line(w, "acc%d = _mm256_fmadd_ps(in%d_%d, _mm256_load_ps(room + %d), acc%d);", acc, index, vector,
+                 at * s->isa->lanes, acc);
+        }
+        for (int vector = 0; vector < vectors && s->border == ENDS; vector++)
+            line(w, "PIN(acc%d);", sum * vectors + vector); /* clang would begin more of them, and spill */
         block_end(w);
     }
 }
@@ -91,13 +130,14 @@ static void emit_deep_fmas(writer *w, const spec *s, int vectors, int first, int
  * that begin one column before, else one behind the input would be read. */
 static void emit_parts(writer *w, const spec *s, int vector, int begin)
 {
-    const bool alone = begin + 1 == s->taps.kernel_width, left = border_has(s, SIDE_LEFT) && begin == 0;
+    const bool alone = begin + 1 == s->taps.kernel_width, left = border_has(s, SIDE_LEFT) || s->border == ENDS;
     const int word = LOAD_WORDS + (alone ? 4 : begin == 0 ? 2 : 0);
     for (int half = 0; half < 2; half++) {
         char place[40], name[24];
-        snprintf(place, sizeof place, "row + %d", begin - alone + (2 * vector + half) * s->isa->lanes);
+        const bool masked = begin == 0 && half == 0 && vector == 0 ? left : is_end(s, vector) && begin > 0 && half == 1;
+        place_of(s, vector, begin - alone + half * s->isa->lanes, place, sizeof place);
         snprintf(name, sizeof name, "part%d_%d", half, vector);
-        emit_load(w, s, name, place, word + half, border_has(s, SIDE_RIGHT) || left);
+        emit_load(w, s, name, place, vector, word + half, masked || border_has(s, SIDE_RIGHT));
         line(w, "PIN(%s);", name);
     }
     for (int odd = alone; odd < 2; odd++) {
@@ -107,26 +147,39 @@ static void emit_parts(writer *w, const spec *s, int vector, int begin)
     }
 }
 
+/* Stride 1: the columns of a tap. */
+static void emit_deep_load(writer *w, const spec *s, int vector, int tap)
+{
+    const bool masked = masked_vector(s, tap) == vector || border_has(s, SIDE_RIGHT);
+    char name[24], place[40];
+    snprintf(name, sizeof name, "in0_%d", vector);
+    place_of(s, vector, tap, place, sizeof place);
+    emit_load(w, s, name, place, vector, LOAD_WORDS + tap, masked);
+    line(w, "PIN(%s);", name);
+}
+
 static void emit_deep_taps(writer *w, const spec *s, int vectors, int first)
 {
     const int stride = s->taps.stride;
+    scope_begin(w);
+    if (s->border == ENDS) {
+        line(w, "const float *end = row + %d * tile->apart;", stride);
+        line(w, "OPAQUE(masks);"); /* clang would keep them in registers, and spill */
+        line(w, "OPAQUE(end_masks);");
+    }
     for (int begin = 0; begin < s->taps.kernel_width; begin += stride) {
         scope_begin(w);
         for (int vector = 0; vector < vectors; vector++) {
-            char place[40], name[24];
-            snprintf(place, sizeof place, "row + %d", begin + vector * s->isa->lanes);
-            snprintf(name, sizeof name, "in0_%d", vector);
-            if (stride == 2) {
+            if (stride == 2)
                 emit_parts(w, s, vector, begin);
-                continue;
-            }
-            emit_load(w, s, name, place, LOAD_WORDS + begin, border_has(s, SIDE_RIGHT) || d_tap_masked(s, begin));
-            line(w, "PIN(%s);", name);
+            else
+                emit_deep_load(w, s, vector, begin);
         }
         for (int tap = begin; tap < begin + stride && tap < s->taps.kernel_width; tap++)
             emit_deep_fmas(w, s, vectors, first, tap, tap - begin);
         block_end(w);
     }
+    block_end(w);
 }
 
 /* Stride 1: a load for each tap. */
@@ -140,7 +193,7 @@ static void emit_taps(writer *w, const spec *s, int vectors, int first)
                      vector * s->isa->lanes);
             snprintf(name, sizeof name, "in%d", tap);
             scope_begin(w);
-            emit_load(w, s, name, place, LOAD_WORDS + tap, masked);
+            emit_load(w, s, name, place, 0, LOAD_WORDS + tap, masked);
             emit_tap(w, s, vectors, vector, first, tap);
             block_end(w);
         }
@@ -153,7 +206,7 @@ static void emit_even_columns(writer *w, const spec *s, int vector, int begin)
         char place[40], name[24];
         snprintf(place, sizeof place, "row + %d", begin + (2 * vector + half) * s->isa->lanes);
         snprintf(name, sizeof name, "part%d", half);
-        emit_load(w, s, name, place, LOAD_WORDS + 2 * (1 - begin) + half, border_has(s, SIDE_RIGHT));
+        emit_load(w, s, name, place, 0, LOAD_WORDS + 2 * (1 - begin) + half, border_has(s, SIDE_RIGHT));
         if (begin == 1) /* gcc and clang would load it for each of two shuffles */
             line(w, "PIN(part%d);", half);
     }
@@ -193,7 +246,7 @@ static void emit_prefetches(writer *w, const spec *s, int vectors)
     if (vectors == 1 && s->border != LEFT)
         return;
     for (int line_at = 0; line_at < s->taps.stride; line_at++)
-        line(w, "__builtin_prefetch(row + %d, 0, 3);", (vectors + line_at) * 16 + 2);
+        line(w, "__builtin_prefetch(row + %d, 0, 3);", ((s->border == ENDS ? 1 : vectors) + line_at) * 16 + 2);
 }
 
 /* All that an input row adds to; it is kernel row `first` to the first sum. */

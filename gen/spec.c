@@ -150,7 +150,7 @@ static budget d_budget(const spec *s)
         b.weights = held_weights(s, &b);
     }
     if (rolls_down(s->family)) {
-        const int vectors = s->border == INTERIOR ? 2 : 1;
+        const int vectors = s->border == INTERIOR || s->border == ENDS ? 2 : 1;
         b.accumulators = vectors * ((kernel_rows(s) - 1) / row_stride(s) + 1);
         b.inputs = s->taps.stride == 2 ? (taps > 3 ? 2 * vectors + 2 : 3) : taps > 3 ? vectors : 1;
         b.weights = taps > 3 ? 1 : s->border == INTERIOR || s->taps.stride > row_stride(s) ? 6 : 9;
@@ -223,6 +223,10 @@ static bool loops_at_stride(const spec *s)
 spec spec_called(spec tile, border border)
 {
     if (tile.family >= FAMILY_D) {
+        if (rolls_down(tile.family) && border == THROUGH) {
+            tile.border = ENDS;
+            return tile;
+        }
         if (families[tile.family].nhwc) /* part of a vector, or whole ones; looped tiles find columns outside anyway */
             tile.border = border == RIGHT ? EDGE : border == BOTH && !is_looped(&tile) ? BOTH : INTERIOR;
         else
@@ -306,6 +310,8 @@ bool spec_generated(const spec *s)
         return fills(s);
     if (s->border == BRIEF)
         return has_brief(s);
+    if (s->border == ENDS)
+        return s->family == FAMILY_D_DOWN && s->taps.kernel_width == 5;
     if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL)
         return s->border == INTERIOR;
     if (is_looped(s))
@@ -333,8 +339,9 @@ bool spec_generated(const spec *s)
 
 void spec_name(const spec *s, char *name, size_t size)
 {
-    static const char *const borders[BORDER_COUNT] = {"",        "_edge",    "_left",  "_right", "_both", "_right_half",
-                                                      "_folded", "_through", "_along", "_fill",  "_brief"};
+    static const char *const borders[BORDER_COUNT] = {"",       "_edge",       "_left",   "_right",
+                                                      "_both",  "_right_half", "_folded", "_through",
+                                                      "_along", "_fill",       "_brief",  "_ends"};
     char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);

@@ -83,7 +83,7 @@ typedef struct tile_set {
  * in a vector of half the width, and FOLDED where whole rows do: two of them share a vector.  Of W's 1x1, inside:
  * THROUGH goes through blocks of output channels, ALONG, for one of them, along the columns, with some input channels
  * at a time; FILL copies what it reads to the panel, for the tiles behind it.  BRIEF, of K inside: for short sums,
- * beside which nothing is fetched. */
+ * beside which nothing is fetched.  ENDS, of D's sums that roll down: the first and the last vector of a row. */
 typedef enum border {
     INTERIOR,
     EDGE,
@@ -96,6 +96,7 @@ typedef enum border {
     ALONG,
     FILL,
     BRIEF,
+    ENDS,
     BORDER_COUNT
 } border;
 

@@ -109,6 +109,8 @@ typedef struct conv2d_tile {
      * have, which lie inside; CONV2D_TILE_ROOM floats, where a tile keeps what weights are at a border. */
     size_t whole_rows, rest_rows;
     float *room;
+    ptrdiff_t apart;               /* ENDS: from the first vector of columns to the last */
+    const int32_t (*end_words)[8]; /* and the masks of that */
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];
@@ -158,6 +160,8 @@ enum { CONV2D_THROUGH = 4 };
 enum { CONV2D_FILL = 6 };
 /* K: the variant for short sums inside, or NULL. */
 enum { CONV2D_BRIEF = 4 };
+/* D, rolling down: the variant for the first and the last vector of a row, or NULL. */
+enum { CONV2D_ENDS = 4 };
 /* W: the one for one output channel that goes along the columns. */
 enum { CONV2D_ALONG = 5 };
 

@@ -103,6 +103,13 @@ static void run_planes(d_run *run, float *workspace, size_t band_rows, share uni
     }
 }
 
+/* Whether both are one vector each, of which the last is whole. */
+static bool has_ends(const conv2d_kernel *kernel, const d_span *first, const d_span *last)
+{
+    return kernel->rolls_down && tile_of(kernel, 1, 1)->variant[CONV2D_ENDS] && first->variant == CONV2D_LEFT &&
+           first->count == 1 && last->variant == CONV2D_RIGHT && last->count == 1 && last->store_mask == 0xff;
+}
+
 static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *p = &plan->problem;
@@ -139,6 +146,11 @@ static void run_nchw(const ready_plan *plan, const conv2d_args *args, size_t par
         run.tile.in_row_pitch = p->in.row * (ptrdiff_t)p->stride_h;
     } else if (plan->kernel->kernel_width)
         run.span_count = conv2d_find_spans(run.kernel, p, spans);
+    if (run.span_count > 1 && has_ends(plan->kernel, &spans[0], &spans[run.span_count - 1])) {
+        run.ends = true;
+        run.tile.apart = (ptrdiff_t)spans[run.span_count - 1].begin;
+        run.tile.end_words = spans[run.span_count - 1].words;
+    }
     if (plan->blocking.band_rows) {
         run_planes(&run, args->workspace + part * plan->blocking.workspace, plan->blocking.band_rows,
                    share_of(p->batch * run.rows.pieces, part, parts));

@@ -175,6 +175,7 @@ typedef struct d_run {
     size_t lanes, span_count;
     size_t most_vectors; /* that one call of a tile should serve */
     size_t tiles_down;   /* so many tiles of rows are one that rolls down; 1: none do */
+    bool ends;           /* the first and the last span are one */
     d_span *spans;       /* D_MAX_SPANS */
     conv2d_stretch stretches[CONV2D_STRETCHES];
     conv2d_tile tile;

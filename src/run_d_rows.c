@@ -52,7 +52,7 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
     run->tile.rows = rows_inside(p, top);
     if (run->kernel->rolls_down)
         set_rows_down(run, top, rows);
-    for (size_t i = 0; i < run->span_count; i++) {
+    for (size_t i = 0; i < run->span_count - run->ends; i++) {
         const d_span *span = &run->spans[i];
         run->tile.mask = span->mask;
         run->tile.store_mask = span->store_mask;
@@ -69,7 +69,7 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
                 run->tile.residual = run->args->residual + out + (ptrdiff_t)column;
             run->tile.vectors = min_size(most, span->count - vector);
             tile_function(run->kernel, tile_of(run->kernel, run->kernel->rolls_down ? 1 : rows, 1),
-                          span->variant)(&run->tile);
+                          i == 0 && run->ends ? CONV2D_ENDS : span->variant)(&run->tile);
         }
     }
 }

@@ -69,9 +69,11 @@ static const choice choices[] = {
     {"256x1x1024 1x9 p0x4 g256", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw9_s1__avx512_r1x1"},
     {"1536x1x512 1x4 p0,0,3,0 g1536", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw4_s1__avx2_r1x1"},
     {"512x1x400 1x15 p0x7 g512", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kwany_sany__avx2_d1x7"},
-    /* With 8 lanes the masks at the ends of rows cost more than transposing does. */
+    /* With 8 lanes short rows cost more than transposing does. */
     {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
-    {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
+    {"240x14x14 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nhwc_kw5_s1__avx2_d2x4"},
+    {"240x28x28 5x5 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw5_s1__avx2_v1x1"},
+    {"240x28x28 5x5 s2 p2 g240", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw5_s2__avx2_v1x1"},
     {"16x160x160 5x5 p2 g16", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw5_s1__avx2_v1x1"},
     /* Strides that differ; tiles of one row would cost more than transposing. */
     {"240x12x80 5x5 s2x1 p2 g240", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s2x1__avx512_d6x1"},
