@@ -249,7 +249,7 @@ void emit_activate(writer *w, const isa_row *isa, const char *file)
     char name[SPEC_NAME_SIZE];
     activate_name(isa, name, sizeof name);
     if (isa->lanes > 1) {
-        emit_prelude(w, isa, file);
+        emit_prelude(w, isa, file, false);
     } else {
         emit_scalar_prelude(w, file);
     }

@@ -7,7 +7,7 @@
 #include "writer.h"
 
 /* The top of a generated file: includes, and the helpers that its tiles inline. */
-void emit_prelude(writer *w, const isa_row *isa, const char *file);
+void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_bound);
 /* The comment above a tile and its opening line; the caller closes the block. */
 void emit_tile_begin(writer *w, const spec *s);
 

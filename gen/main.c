@@ -115,7 +115,7 @@ static void write_set(const char *directory, const tile_set *set)
     snprintf(file, sizeof file, "kernels_%s_%s.c", families[set->family].file, set->isa->name);
     writer w = open_output(directory, file);
     line(&w, "#ifdef __x86_64__ /* elsewhere the table has the reference only */");
-    emit_prelude(&w, set->isa, file);
+    emit_prelude(&w, set->isa, file, families[set->family].fma_bound);
     if (is_rows(set->family))
         emit_d_helpers(&w, set->isa);
     emit_set(&w, set, emit_tile);

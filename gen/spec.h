@@ -13,6 +13,7 @@ typedef struct isa_row {
     const char *name;       /* as in kernel names */
     const char *level;      /* of enum conv2d_isa */
     const char *target;     /* of the target attribute; prfchw, or __builtin_prefetch(p, 1) would become a read */
+    const char *fma_bound;  /* of the same, more of it for gcc and such families (gen/emit.c) */
     const char *vector;     /* type */
     const char *prefix;     /* of the intrinsics */
     const char *constraint; /* of a vector register in an asm statement */
@@ -49,7 +50,8 @@ typedef struct family_row {
     const char *tile;  /* what a tile's two numbers count */
     char letter;       /* in kernel names */
     bool nhwc;
-    bool grouped; /* several channels a group */
+    bool grouped;   /* several channels a group */
+    bool fma_bound; /* tiles wait for FMAs; those of the others for loads */
 } family_row;
 
 typedef struct tap_row {

@@ -3,9 +3,11 @@
 """Reads the machine code of the generated tiles, for several compilers and options, and fails on what makes them slow.
 
 A hot loop is an innermost loop with fused multiply-adds.  In it: no call, no vector register saved to or reloaded from
-the stack, full-width multiply-adds only, and as many of them as the tile's name promises.  In a whole tile: no call.
-In every function of a file: no instruction that the file's instruction set lacks.  Needs no particular CPU."""
+the stack, full-width multiply-adds only, and as many of them as the tile's name promises.  In all loops of tiles that
+wait for multiply-adds: no move between a general and a vector register.  In a whole tile: no call.  In every function
+of a file: no instruction that the file's instruction set lacks.  Needs no particular CPU."""
 import argparse
+import itertools
 import re
 import shlex
 import shutil
@@ -30,6 +32,8 @@ COLUMNS = ['kernel', 'vector registers', 'bytes', 'multiply-adds', 'vector loads
            'other', 'scalar spills', 'mask spills', 'vector spills around']
 VECTOR = re.compile(r'%[xyz]mm(\d+)')
 MASK = re.compile(r'%k[0-7]')
+GENERAL = re.compile(r'%([re][a-ds][ixp]|r\d+)')
+FMA_BOUND = 'kwg'
 # Extensions that no dispatch level asks for: BMI, LZCNT, POPCNT, F16C.  (tzcnt is what compilers write for bsf.)
 FOREIGN = re.compile(r'^(andn|bextr|bls(i|r|msk)|bzhi|mulx|pdep|pext|rorx|s[ah][lr]x|lzcnt|popcnt|vcvtp[hs]2p[hs]$)')
 
@@ -63,6 +67,12 @@ class Tile:
 
 def kind_of(instruction):
     return 'vector' if VECTOR.search(instruction.text) else 'mask' if MASK.search(instruction.text) else 'scalar'
+
+
+def keeps_address(instruction):
+    """A move of 64 bits between a general and a vector register, which takes a port of Intel's FMA units."""
+    return instruction.opcode == 'vmovq' and bool(GENERAL.search(instruction.text)) and \
+        memory_operand(instruction) is None
 
 
 def callee(function, instruction):
@@ -106,6 +116,9 @@ def check_tile(tile):
             if is_fma(i) and tile.promise and tile.width not in i.text:
                 yield i, 'multiply-add narrower than the instruction set'
         yield from check_promise(tile, loop)
+    if tile.promise and tile.promise.group(4) in FMA_BOUND:
+        for i in filter(keeps_address, itertools.chain(*tile.hot, tile.around)):
+            yield i, 'general register kept in a vector register, in a loop'
     if tile.promise and not tile.hot:
         yield function.code[0], 'no hot loop found'
 
