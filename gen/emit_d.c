@@ -233,9 +233,6 @@ void emit_d_helpers(writer *w, const isa_row *isa)
         block_begin(w, "HELPER __m256 masked_weight(float weight, __m256i lanes)");
         line(w, "return _mm256_blendv_ps(_mm256_set1_ps(-0.0f), _mm256_set1_ps(weight), _mm256_castsi256_ps(lanes));");
         block_end(w);
-        block_begin(w, "HELPER __m256i deinterleave_8(__m256i mask)");
-        line(w, "return _mm256_permutevar8x32_epi32(mask, _mm256_setr_epi32(0, 1, 4, 5, 2, 3, 6, 7));");
-        block_end(w);
     }
     block_begin(w, "HELPER __m256 interleave_8(__m256 x)");
     line(w, "return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(x), 0xd8));");

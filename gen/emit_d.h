@@ -86,7 +86,7 @@ static inline int d_down_sums(const spec *s)
 {
     return (kernel_rows(s) - 1) / row_stride(s) + 1;
 }
-static inline bool d_is_deep(const spec *s)
+static inline bool d_shares_weights(const spec *s)
 {
     return kernel_rows(s) > 3;
 }

@@ -107,12 +107,12 @@ static void emit_loop(writer *w, const spec *s, int vectors, bool plain)
 /* The input rows before the one that completes the first output row. */
 static void emit_first_rows(writer *w, const spec *s, int vectors)
 {
-    const int count = kernel_rows(s) - row_stride(s), outside = d_is_deep(s) ? count : 1;
+    const int count = kernel_rows(s) - row_stride(s), outside = d_shares_weights(s) ? count : 1;
     for (int first = 0; first < count; first++) {
         if (first % row_stride(s) == 0)
             emit_begin(w, vectors, first / row_stride(s));
         if (first < outside)
-            block_begin(w, d_is_deep(s) ? "if (tile->rows >> %d & 1)" : "if (tile->first_row)", first);
+            block_begin(w, d_shares_weights(s) ? "if (tile->rows >> %d & 1)" : "if (tile->first_row)", first);
         emit_d_down_row(w, s, vectors, first);
         if (first < outside) {
             block_else(w); /* one step behind both has gcc 12 order the rest otherwise (512x14x14 0.95) */
@@ -128,14 +128,14 @@ static void emit_last_rows(writer *w, const spec *s, int vectors)
     const int last = kernel_rows(s) - 1, before = last - row_stride(s) + 1;
     block_begin(w, "if (tile->whole_rows < tile->repeats)");
     for (int first = before; first < last; first++) {
-        if (d_is_deep(s))
+        if (d_shares_weights(s))
             block_begin(w, "if (tile->rest_rows > %d)", first - before);
         emit_d_down_row(w, s, vectors, first);
-        if (d_is_deep(s))
+        if (d_shares_weights(s))
             block_end(w);
     }
     emit_finish(w, s, vectors, false, true);
-    if (d_is_deep(s) && row_stride(s) == 1) {
+    if (d_shares_weights(s) && row_stride(s) == 1) {
         block_begin(w, "if (tile->whole_rows + 1 < tile->repeats)");
         emit_change_places(w, vectors, 1);
         emit_finish(w, s, vectors, false, true);
@@ -188,11 +188,11 @@ void emit_d_down_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     if (s->border != INTERIOR)
         line(w, "const __m256i *masks = (const __m256i *)tile->words;");
-    if (s->taps.stride == 2 && border_has(s, SIDE_LEFT) && !d_is_deep(s))
+    if (s->taps.stride == 2 && border_has(s, SIDE_LEFT) && !d_shares_weights(s))
         emit_d_neighbour(w, s, "before", -1);
     if (s->border == ENDS)
         line(w, "const __m256i *end_masks = (const __m256i *)tile->end_words;");
-    if (s->border == ENDS || (d_is_deep(s) && s->border != INTERIOR))
+    if (s->border == ENDS || (d_shares_weights(s) && s->border != INTERIOR))
         line(w, "float *room = tile->room;");
     line(w, "const bool plain = !tile->residual && tile->activation == CONV2D_NONE;");
     emit_d_channels_begin(w);

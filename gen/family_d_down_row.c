@@ -6,7 +6,7 @@
  * three sums of strided columns the outer taps', which have masks at a border. */
 static bool holds_weight(const spec *s, int kernel_row, int tap)
 {
-    if (d_is_deep(s))
+    if (d_shares_weights(s))
         return false;
     if (s->taps.stride > row_stride(s))
         return tap != 1;
@@ -63,7 +63,7 @@ void emit_d_down_weights(writer *w, const spec *s)
             if (holds_weight(s, row, tap))
                 line(w, "const __m256 weight%d_%d = %s;", row, tap, weight);
             const int index = row * s->taps.kernel_width + tap, masked = masked_vector(s, tap);
-            if (d_is_deep(s) && masked != NONE)
+            if (d_shares_weights(s) && masked != NONE)
                 line(w, "_mm256_store_ps(room + %d, masked_weight(weights[%d], %s));", index * s->isa->lanes,
                      index * 16, word_of(s, masked, d_sum_word(s, tap), mask));
         }
@@ -100,7 +100,7 @@ static void emit_tap(writer *w, const spec *s, int vectors, int vector, int firs
 
 /* All that a tap of an input row adds to, which is in<index>_<vector>: one sum after the other, else more weights are
  * broadcast than there are registers.  A vector at a border has its own, in the room. */
-static void emit_deep_fmas(writer *w, const spec *s, int vectors, int first, int tap, int index)
+static void emit_shared_fmas(writer *w, const spec *s, int vectors, int first, int tap, int index)
 {
     const int masked = masked_vector(s, tap);
     for (int sum = 0; sum * row_stride(s) <= first; sum++) {
@@ -148,7 +148,7 @@ static void emit_parts(writer *w, const spec *s, int vector, int begin)
 }
 
 /* Stride 1: the columns of a tap. */
-static void emit_deep_load(writer *w, const spec *s, int vector, int tap)
+static void emit_shared_load(writer *w, const spec *s, int vector, int tap)
 {
     const bool masked = masked_vector(s, tap) == vector || border_has(s, SIDE_RIGHT);
     char name[24], place[40];
@@ -158,7 +158,7 @@ static void emit_deep_load(writer *w, const spec *s, int vector, int tap)
     line(w, "PIN(%s);", name);
 }
 
-static void emit_deep_taps(writer *w, const spec *s, int vectors, int first)
+static void emit_shared_taps(writer *w, const spec *s, int vectors, int first)
 {
     const int stride = s->taps.stride;
     scope_begin(w);
@@ -173,10 +173,10 @@ static void emit_deep_taps(writer *w, const spec *s, int vectors, int first)
             if (stride == 2)
                 emit_parts(w, s, vector, begin);
             else
-                emit_deep_load(w, s, vector, begin);
+                emit_shared_load(w, s, vector, begin);
         }
         for (int tap = begin; tap < begin + stride && tap < s->taps.kernel_width; tap++)
-            emit_deep_fmas(w, s, vectors, first, tap, tap - begin);
+            emit_shared_fmas(w, s, vectors, first, tap, tap - begin);
         block_end(w);
     }
     block_end(w);
@@ -254,10 +254,10 @@ void emit_d_down_row(writer *w, const spec *s, int vectors, int first)
 {
     line(w, "OPAQUE(weights);"); /* broadcasts would be hoisted out of the loop, and spilled */
     emit_prefetches(w, s, vectors);
-    for (int vector = 0; vector < vectors && s->taps.stride == 2 && !d_is_deep(s); vector++)
+    for (int vector = 0; vector < vectors && s->taps.stride == 2 && !d_shares_weights(s); vector++)
         emit_strided_taps(w, s, vectors, vector, first);
-    if (d_is_deep(s))
-        emit_deep_taps(w, s, vectors, first);
+    if (d_shares_weights(s))
+        emit_shared_taps(w, s, vectors, first);
     else if (s->taps.stride == 1)
         emit_taps(w, s, vectors, first);
     for (int acc = 0; acc < (first / row_stride(s) + 1) * vectors; acc++)

@@ -18,11 +18,8 @@ static bool load_masked(const spec *s, int tap)
 static void emit_mask(writer *w, const spec *s, const char *name, int index, const char *bits, bool in_order)
 {
     const isa_row *isa = vectors_of(s);
-    line(w, "const %s %s%d = (%s)%s(%s);", mask_type(isa), name, index, mask_type(isa),
-         in_order           ? ""
-         : isa->lanes == 16 ? "deinterleave_16"
-                            : "deinterleave_8",
-         bits);
+    const char *order = isa->lanes == 16 ? "deinterleave_16" : "deinterleave_8";
+    line(w, "const %s %s%d = (%s)%s(%s);", mask_type(isa), name, index, mask_type(isa), in_order ? "" : order, bits);
 }
 
 /* Stride 1: a load's mask is its sums' too, for it differs only in lanes that are not stored. */
@@ -167,37 +164,29 @@ static void single_offset(const spec *s, int offset, char *text, size_t size)
         snprintf(text, size, "(inside >> %d & 1 ? %d : %d)", offset, offset, centre(s));
 }
 
-/* Tap `tap` from the tap two columns away: its lanes moved by one output, and one float more at the end. */
+/* AVX-512, as all that has stride 2 here: tap `tap` from the tap two columns away, its lanes moved by one output, and
+ * one float more at the end. */
 static void emit_shift(writer *w, const spec *s, int row, int tap)
 {
     const isa_row *isa = vectors_of(s);
     const bool back = tap < centre(s);
     const int from = back ? tap + 2 : tap - 2;
     if (lacks_end(s, tap)) {
-        const char *order = back ? "before" : "behind";
-        if (isa->mask_registers)
-            line(w, "in%d_%d = %s_permutexvar_ps(%s, in%d_%d);", row, tap, isa->prefix, order, row, from);
-        else
-            line(w, "in%d_%d = _mm256_permutevar8x32_ps(in%d_%d, %s);", row, tap, row, from, order);
+        line(w, "in%d_%d = %s_permutexvar_ps(%s, in%d_%d);", row, tap, isa->prefix, back ? "before" : "behind", row,
+             from);
         line(w, "PIN(in%d_%d);", row, tap);
         return;
     }
     char offset[64];
     single_offset(s, back ? tap : tap + 2 * (isa->lanes - 1), offset, sizeof offset);
-    if (isa->mask_registers) {
-        const unsigned all = (1u << isa->lanes) - 1;
-        if (back)
-            line(w, "const %s end%d = %s_castps128_ps%d(_mm_load_ss(row + %s));", isa->vector, tap, isa->prefix,
-                 isa->lanes * 32, offset);
-        else
-            line(w, "const %s end%d = %s_set1_ps(row[%s]);", isa->vector, tap, isa->prefix, offset);
-        line(w, "in%d_%d = %s_mask_permutexvar_ps(end%d, 0x%x, %s, in%d_%d);", row, tap, isa->prefix, tap,
-             back ? all - 1 : all >> 1, back ? "before" : "behind", row, from);
-    } else {
-        line(w, "const __m256 end%d = _mm256_set1_ps(row[%s]);", tap, offset);
-        line(w, "in%d_%d = _mm256_blend_ps(_mm256_permutevar8x32_ps(in%d_%d, %s), end%d, 0x%x);", row, tap, row, from,
-             back ? "before" : "behind", tap, back ? 1 : 0x80);
-    }
+    const unsigned all = (1u << isa->lanes) - 1;
+    if (back)
+        line(w, "const %s end%d = %s_castps128_ps%d(_mm_load_ss(row + %s));", isa->vector, tap, isa->prefix,
+             isa->lanes * 32, offset);
+    else
+        line(w, "const %s end%d = %s_set1_ps(row[%s]);", isa->vector, tap, isa->prefix, offset);
+    line(w, "in%d_%d = %s_mask_permutexvar_ps(end%d, 0x%x, %s, in%d_%d);", row, tap, isa->prefix, tap,
+         back ? all - 1 : all >> 1, back ? "before" : "behind", row, from);
     line(w, "PIN(in%d_%d);", row, tap);
 }
 
@@ -223,17 +212,13 @@ static void emit_parted_loads(writer *w, const spec *s, int row)
 {
     const isa_row *isa = vectors_of(s);
     const int middle = centre(s);
-    char mask[WORD_SIZE];
     scope_begin(w);
     for (int half = 0; half < 2; half++) {
         const int at = middle + half * isa->lanes;
-        if (!border_has(s, SIDE_RIGHT))
-            line(w, "%s part%d = %s_loadu_ps(row + %d);", isa->vector, half, isa->prefix, at);
-        else if (isa->mask_registers)
+        if (border_has(s, SIDE_RIGHT))
             line(w, "%s part%d = %s_maskz_loadu_ps(load%d, row + %d);", isa->vector, half, isa->prefix, half, at);
         else
-            line(w, "%s part%d = _mm256_maskload_ps(row + %d, %s);", isa->vector, half, at,
-                 d_word(s, LOAD_WORDS + half, mask));
+            line(w, "%s part%d = %s_loadu_ps(row + %d);", isa->vector, half, isa->prefix, at);
         line(w, "PIN(part%d);", half);
     }
     emit_parted(w, s, row, "part0", "part1");

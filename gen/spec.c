@@ -151,9 +151,14 @@ static budget d_budget(const spec *s)
     }
     if (rolls_down(s->family)) {
         const int vectors = s->border == INTERIOR || s->border == ENDS ? 2 : 1;
+        const bool strided = s->taps.stride == 2;
         b.accumulators = vectors * ((kernel_rows(s) - 1) / row_stride(s) + 1);
-        b.inputs = s->taps.stride == 2 ? (taps > 3 ? 2 * vectors + 2 : 3) : taps > 3 ? vectors : 1;
-        b.weights = taps > 3 ? 1 : s->border == INTERIOR || s->taps.stride > row_stride(s) ? 6 : 9;
+        b.inputs = strided ? 3 : 1;
+        b.weights = s->border == INTERIOR || s->taps.stride > row_stride(s) ? 6 : 9;
+        if (taps > 3) { /* the vectors share a weight, and two parts of each, where strided, leave its taps */
+            b.inputs = strided ? 2 * vectors + 2 : vectors;
+            b.weights = 1;
+        }
         b.others = 1; /* the mask of a load, or a weight that is broadcast */
     }
     if (s->family == FAMILY_D_NHWC_ANY && at_once == 2) {

@@ -197,7 +197,7 @@ static bool loads_each_tap(const conv2d_kernel *kernel)
 
 /* Of AVX2's 5x5, in terms of bands, which are predicted as slow (Zen 4).  A last vector that is not whole is apart from
  * the others inside; where so few columns of it are left, one more is at the border. */
-static double deep_cycles(const problem *p, const conv2d_kernel *kernel)
+static double down_5x5_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     enum { ONE_ROW = 3, FAR_L2S = 16 };
     const bool strided = p->stride_w == 2;
@@ -222,7 +222,7 @@ static double deep_cycles(const problem *p, const conv2d_kernel *kernel)
 static double down_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     if (kernel->kernel_height > 3)
-        return deep_cycles(p, kernel);
+        return down_5x5_cycles(p, kernel);
     const size_t vectors = divide_up(p->out_width, kernel->lanes);
     const size_t ends = divide_up((p->kernel_width / 2) * p->dilation_w, kernel->lanes) * 2;
     const bool padded = (p->out_width - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w >= p->in_width;
