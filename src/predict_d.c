@@ -86,7 +86,10 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     /* A shuffle for each 1.5 FMAs; K has broadcasts (Zen 5, 16 channels a group 0.93 times K's speed; AVX2,
      * 120x13x13 3x3 s2 0.9 times that of lanes along columns). */
     const bool shuffles = p->in_channels == 16 && is_two_wide(kernel);
-    const double strided = p->stride_w == 1 ? 1 : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
+    /* Intel's shuffles take the port of an FMA unit: 36 of them beside the 84 FMAs of a tile's two rows (Emerald
+     * Rapids, 16 channels a group: 69 % of peak, K 74 to 77; Zen's have ports of their own). */
+    const double together = shuffles && wide && has_large_l2() ? 1.2 : 1;
+    const double strided = p->stride_w == 1 ? together : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
     const d_spread columns = conv2d_spread_columns(kernel, p);
     return conv2d_valid_rows(p) * conv2d_valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated *
                strided * uneven(&columns, p->out_width, kernel->tile_columns, ends) +

@@ -274,6 +274,10 @@ static const choice large_l2_choices[] = {
     {"512x32x32 1024x3x3 p1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw3_sany__avx2_k2x6"},
     {"256x56x56 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"512x54x54 512x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    /* Shuffles on the FMA units' port: groups of a vector's channels go to K, smaller ones, and 7 columns, stay. */
+    {"512x14x14 512x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"512x7x7 512x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
+    {"256x28x28 256x3x3 p1 g32 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s1__avx512_g2x7"},
 };
 
 static conv2d_desc desc_of(const char *text)
