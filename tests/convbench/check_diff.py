@@ -26,7 +26,7 @@ def expect(good, what):
 
 
 def diff(convbench, *arguments):
-    done = subprocess.run([convbench, 'diff', *map(str, arguments)], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([convbench, 'diff', *map(str, arguments)], capture_output=True, text=True, timeout=200,
                           check=False)
     return done.returncode, done.stdout + done.stderr
 
