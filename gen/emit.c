@@ -43,13 +43,13 @@ static void emit_avx2_helpers(writer *w)
  */
 static void emit_target(writer *w, const isa_row *isa, bool fma_bound)
 {
-    const bool tuned = fma_bound && isa->fma_bound[0];
+    const bool tuned = fma_bound && isa->tune;
     if (tuned)
         line(w, "#ifdef __clang__");
     line(w, "#define TARGET __attribute__((target(\"%s\")))", isa->target);
     if (tuned) {
         line(w, "#else /* what general registers are short of waits in memory, not in vectors */");
-        line(w, "#define TARGET __attribute__((target(\"%s%s\")))", isa->target, isa->fma_bound);
+        line(w, "#define TARGET __attribute__((target(\"%s,tune=%s\")))", isa->target, isa->tune);
         line(w, "#endif");
     }
 }

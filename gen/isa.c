@@ -13,7 +13,6 @@ const isa_row isa_avx2 = {
     .name = "avx2",
     .level = "CONV2D_ISA_AVX2",
     .target = "avx2,fma,prfchw",
-    .fma_bound = "",
     .vector = "__m256",
     .prefix = "_mm256",
     .constraint = "+x",
@@ -25,7 +24,7 @@ const isa_row isa_avx2 = {
 
 #define AVX512                                                                                                         \
     .name = "avx512", .level = "CONV2D_ISA_AVX512", .target = "avx512f,avx512vl,avx512dq,avx512bw,fma,prfchw",         \
-    .fma_bound = ",tune=haswell", .constraint = "+v", .registers = 32, .embedded_broadcast = true,                     \
+    .tune = "haswell", .constraint = "+v", .registers = 32, .embedded_broadcast = true,                                \
     .mask_registers = 7 /* k0 cannot be a predicate */
 
 const isa_row isa_avx512 = {AVX512, .vector = "__m512", .prefix = "_mm512", .lanes = 16};

@@ -13,7 +13,7 @@ typedef struct isa_row {
     const char *name;       /* as in kernel names */
     const char *level;      /* of enum conv2d_isa */
     const char *target;     /* of the target attribute; prfchw, or __builtin_prefetch(p, 1) would become a read */
-    const char *fma_bound;  /* of the same, more of it for gcc and such families (gen/emit.c) */
+    const char *tune;       /* CPU of the same, for gcc and families that wait for FMAs; NULL: none (gen/emit.c) */
     const char *vector;     /* type */
     const char *prefix;     /* of the intrinsics */
     const char *constraint; /* of a vector register in an asm statement */
