@@ -4,7 +4,7 @@
 
 A hot loop is an innermost loop with fused multiply-adds.  In it: no call, no vector register saved to or reloaded from
 the stack, full-width multiply-adds only, and as many of them as the tile's name promises.  In all loops of tiles that
-wait for multiply-adds: no move between a general and a vector register.  In a whole tile: no call.  In every function
+wait for multiply-adds: no address moved to or from a vector register.  In a whole tile: no call.  In every function
 of a file: no instruction that the file's instruction set lacks.  Needs no particular CPU."""
 import argparse
 import itertools
