@@ -99,7 +99,7 @@ static void emit_sum_store(writer *w, const spec *s, int v, int p, bool past_cac
     if (past_caches)
         line(w, "%s_stream_ps(out + %d, acc%d_%d);", s->isa->prefix, offset, v, p);
     else if (is_masked(s, v))
-        line(w, "_mm512_mask_storeu_ps(out + %d, (__mmask16)tile->store_mask, acc%d_%d);", offset, v, p);
+        line(w, "_mm512_mask_storeu_ps(out + %d, stored, acc%d_%d);", offset, v, p);
     else
         line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, offset, v, p);
 }
@@ -142,6 +142,10 @@ static void emit_sum_stores(writer *w, const spec *s, const char *out)
 void emit_k_sums(writer *w, const spec *s)
 {
     const int count = s->tile.channels * s->tile.columns;
+    if (is_masked(s, s->tile.channels - 1)) {
+        line(w, "__mmask16 stored = (__mmask16)tile->store_mask;");
+        line(w, "__asm__(\"\" : \"+Yk\"(stored));");
+    }
     if (finishes(s))
         emit_residual(w, s);
     if (activates(s))
