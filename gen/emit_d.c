@@ -122,13 +122,24 @@ static void emit_step(writer *w, const spec *s, int index, int count, const char
 /* Which lanes of a sum are wanted, where not all are. */
 static const char *lanes_stored(const spec *s, int index)
 {
-    return d_folds_one(s, index) ? "one_row" : "tile->store_mask";
+    return d_folds_one(s, index) ? "one_row" : "stored";
+}
+
+/* Which lanes are stored; read as late as possible. */
+static void emit_stored(writer *w, const spec *s)
+{
+    const isa_row *isa = vectors_of(s);
+    if (!isa->mask_registers || whole_vectors(s))
+        return;
+    line(w, "%s stored = (%s)tile->store_mask;", mask_type(isa), mask_type(isa));
+    line(w, "HOLD(stored);");
 }
 
 static void emit_residual(writer *w, const spec *s, int count, const char *out)
 {
     const isa_row *isa = vectors_of(s);
     block_begin(w, "if (tile->residual)");
+    emit_stored(w, s);
     line(w, "const float *residual = tile->residual + (%s - tile->out);", out);
     for (int at = 0; at < count; at++) {
         const int i = sum_at(s, at);
@@ -172,6 +183,7 @@ void emit_d_finish(writer *w, const spec *s, int count, const char *out)
     emit_d_activation(w, s, count);
     line(w, "OPAQUE(tile);");
     line(w, "float *store = %s;", out);
+    emit_stored(w, s);
     /* Of three folded rows the first vector may reach beyond the last row. */
     const bool whole_too = is_rows(s->family) && count > 1 && (s->border != FOLDED || s->tile.channels > 3);
     if (whole_too && !whole_vectors(s)) {

@@ -64,10 +64,8 @@ static void emit_residual(writer *w, const spec *s)
     for (int p = 0; p < columns; p++) {
         for (int v = 0; v < s->tile.channels; v++)
             if (is_masked(s, v))
-                line(w,
-                     "acc%d_%d = _mm512_add_ps(acc%d_%d, _mm512_maskz_loadu_ps((__mmask16)tile->store_mask, residual + "
-                     "%d));",
-                     v, p, v, p, v * lanes);
+                line(w, "acc%d_%d = _mm512_add_ps(acc%d_%d, _mm512_maskz_loadu_ps(stored, residual + %d));", v, p, v, p,
+                     v * lanes);
             else
                 line(w, "acc%d_%d = %s_add_ps(acc%d_%d, %s_loadu_ps(residual + %d));", v, p, s->isa->prefix, v, p,
                      s->isa->prefix, v * lanes);
@@ -154,7 +152,7 @@ void emit_k_sums(writer *w, const spec *s)
     const int count = s->tile.channels * s->tile.columns;
     if (is_masked(s, s->tile.channels - 1)) {
         line(w, "__mmask16 stored = (__mmask16)tile->store_mask;");
-        line(w, "__asm__(\"\" : \"+Yk\"(stored));");
+        line(w, "HOLD(stored);");
     }
     if (finishes(s))
         emit_residual(w, s);
