@@ -87,8 +87,8 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_boun
     line(w, " * code to its start, and spills them (D, 3x3: 12 to 450 spills a tile). */");
     line(w, "#define PIN(vector) __asm__ volatile(\"\" : \"%s\"(vector))", isa->constraint);
     if (isa->mask_registers) {
-        line(w,
-             "/* Reads a mask once: gcc 12 otherwise does so for each store (Zen 5, NHWC 1x128x128 16x3x3 0.95). */");
+        line(w, "/* Keeps a mask in its register: gcc 12 otherwise makes it anew for each store (Zen 5, 512x14x14 3x3");
+        line(w, " * 0.95). */");
         line(w, "#define HOLD(mask) __asm__(\"\" : \"+Yk\"(mask))");
         line(w, "/* An FMA of some lanes, whose weight it broadcasts: gcc 12 and clang 14 take another instruction for "
                 "that");

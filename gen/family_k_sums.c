@@ -150,10 +150,9 @@ static void emit_sum_stores(writer *w, const spec *s, const char *out)
 void emit_k_sums(writer *w, const spec *s)
 {
     const int count = s->tile.channels * s->tile.columns;
-    if (is_masked(s, s->tile.channels - 1)) {
-        line(w, "__mmask16 stored = (__mmask16)tile->store_mask;");
-        line(w, "HOLD(stored);");
-    }
+    /* What is in no variable gcc 12 reads again for each store (Zen 5, NHWC, 1->16 @128 3x3 0.95). */
+    if (is_masked(s, s->tile.channels - 1))
+        line(w, "const __mmask16 stored = (__mmask16)tile->store_mask;");
     if (finishes(s))
         emit_residual(w, s);
     if (activates(s))
