@@ -338,9 +338,9 @@ static size_t input_chunks(const problem *p, const conv2d_kernel *kernel, size_t
  * Pieces of pixels whose inputs and outputs take a quarter of an L2 of 2 MiB, if not all of them fit there and the sums
  * are short: the lines of a pixel are then written soon one after the other, instead of a few of all pixels in turn
  * (Emerald Rapids, NHWC: 12x160x160 96x1x1 1.27, 16x112x112 96x1x1 1.24, 64x56x56 256x1x1 1.12, 3x224x224 64x3x3 1.08;
- * AVX2 1.10, 1.07, 1.02, 1.02; 24x56x56 144x1x1, which all but fit, 1.00).  On Zen 5 sums have to be shorter (12x270x480
- * 56x1x1 1.07, 3x224x224 64x3x3 1.01, AVX2 1x572x572 64x3x3 1.12; from 48 products on 0.99 to 1.00).  1 if nothing is
- * gained.
+ * AVX2 1.10, 1.07, 1.02, 1.02; 24x56x56 144x1x1, which all but fit, 1.00).  On Zen 5 sums have to be shorter
+ * (12x270x480 56x1x1 1.07, 3x224x224 64x3x3 1.01, AVX2 1x572x572 64x3x3 1.12; from 48 products on 0.99 to 1.00).  1 if
+ * nothing is gained.
  */
 static size_t output_chunks(const problem *p, const conv2d_kernel *kernel, size_t tiles_per_row)
 {
