@@ -223,7 +223,7 @@ static void emit_curve(writer *w, const isa_row *isa, const activation *a)
     blank(w);
 }
 
-static void emit_choice(writer *w, const char *attributes, const char *name, const char *suffix)
+static void emit_choice(writer *w, const isa_row *isa, const char *attributes, const char *name, const char *suffix)
 {
     block_begin(w, "%svoid %s%s(%s)", attributes, name, suffix, arguments);
     line(w, "/* Rows that follow each other are one: all its vectors but the last are whole. */");
@@ -236,7 +236,10 @@ static void emit_choice(writer *w, const char *attributes, const char *name, con
         line(w, "if (activation == %s)", a->level);
         line(w, "    activate_%s(out, rows, columns, row_pitch);", a->name);
     }
-    block_end(w);
+    if (isa->lanes > 1)
+        emit_vectors_end(w);
+    else
+        block_end(w);
 }
 
 void activate_name(const isa_row *isa, char *name, size_t size)
@@ -258,11 +261,11 @@ void emit_activate(writer *w, const isa_row *isa, const char *file)
     for (size_t i = 0; i < activation_count; i++)
         emit_curve(w, isa, &activations[i]);
     if (isa->lanes > 1) {
-        emit_choice(w, "TARGET ", name, "");
+        emit_choice(w, isa, "TARGET ", name, "");
         return;
     }
-    emit_choice(w, "", name, "_portable");
+    emit_choice(w, isa, "", name, "_portable");
     line(w, "#if defined(__x86_64__) || defined(__i386__)");
-    emit_choice(w, "__attribute__((target(\"fma\"))) ", name, "_fma");
+    emit_choice(w, isa, "__attribute__((target(\"fma\"))) ", name, "_fma");
     line(w, "#endif");
 }

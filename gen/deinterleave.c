@@ -89,5 +89,5 @@ void emit_deinterleave(writer *w, const isa_row *isa)
     line(w, "size_t i = 0;");
     emit_whole_vectors(w, isa);
     emit_rest(w, isa);
-    block_end(w);
+    emit_vectors_end(w);
 }

@@ -68,6 +68,14 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_boun
     blank(w);
     emit_target(w, isa, fma_bound);
     line(w,
+         "/* gcc 12 ends wide code by vzeroupper itself unless it optimizes for size; clang 14 always does.  SSE code");
+    line(w, " * behind it is slow on Intel else. */");
+    line(w, "#if defined(__OPTIMIZE_SIZE__) && !defined(__clang__)");
+    line(w, "#define END_VECTORS _mm256_zeroupper()");
+    line(w, "#else");
+    line(w, "#define END_VECTORS (void)0");
+    line(w, "#endif");
+    line(w,
          "/* Hides where a pointer comes from: gcc 12 and clang 14 otherwise keep the broadcasts of one tap for the");
     line(w, " * next and spill (2x14 at 72 %% and 85 %% of peak instead of 99 %%). */");
     line(w, "#define OPAQUE(pointer) __asm__(\"\" : \"+r\"(pointer))");
@@ -146,6 +154,18 @@ void emit_tile_begin(writer *w, const spec *s)
     const bool short_loop = s->family == FAMILY_D_SCALE || s->family == FAMILY_D_ROLL;
     const char *aligned = short_loop && s->isa->lanes == 8 ? "__attribute__((aligned(64))) " : "";
     block_begin(w, "%sTARGET void %s(const conv2d_tile *tile)", aligned, name);
+}
+
+void emit_vectors_end(writer *w)
+{
+    line(w, "END_VECTORS;");
+    block_end(w);
+}
+
+void emit_tile_end(writer *w)
+{
+    emit_vectors_end(w);
+    blank(w);
 }
 
 void emit_tile(writer *w, const spec *s)

@@ -10,6 +10,9 @@
 void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_bound);
 /* The comment above a tile and its opening line; the caller closes the block. */
 void emit_tile_begin(writer *w, const spec *s);
+void emit_tile_end(writer *w);
+/* The end of any function with wide vectors. */
+void emit_vectors_end(writer *w);
 
 /* Has emit write about every tile of the set that is generated. */
 typedef void emit_fn(writer *w, const spec *s);

@@ -256,6 +256,5 @@ void emit_d_tile(writer *w, const spec *s)
         emit_vector(w, s);
     }
     emit_d_next_channel(w, s);
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

@@ -123,6 +123,5 @@ void emit_d_any_tile(writer *w, const spec *s)
     emit_d_taps_end(w);
     emit_nchw_finish(w, s);
     emit_d_next_channel(w, s);
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

@@ -202,6 +202,5 @@ void emit_d_down_tile(writer *w, const spec *s)
     else
         emit_rows(w, s, s->border == ENDS ? 2 : 1, "in", "out");
     emit_d_next_channel(w, s);
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

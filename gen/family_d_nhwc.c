@@ -131,6 +131,5 @@ void emit_d_nhwc_tile(writer *w, const spec *s)
             emit_d_lanes(w, s);
         emit_place(w, s);
     }
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

@@ -170,6 +170,5 @@ void emit_d_nhwc_any_tile(writer *w, const spec *s)
         line(w, "first_column += %d * column_step;", s->tile.columns);
         block_end(w);
     }
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

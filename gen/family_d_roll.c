@@ -175,6 +175,5 @@ void emit_d_roll_tile(writer *w, const spec *s)
     line(w, "out_row += tile->out_row_pitch;");
     block_end(w);
     emit_d_next_channel(w, s);
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

@@ -109,6 +109,5 @@ void emit_f_tile(writer *w, const spec *s)
     line(w, "bias += %d;", floats);
     line(w, "out += %d;", floats);
     block_end(w);
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

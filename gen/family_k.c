@@ -271,6 +271,5 @@ void emit_k_tile(writer *w, const spec *s)
         emit_repeats(w, s);
     else
         emit_one_tile(w, s);
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

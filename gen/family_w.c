@@ -214,6 +214,5 @@ void emit_w_tile(writer *w, const spec *s)
         emit_step(w, s);
         block_end_with(w, " while (--repeats != 0);");
     }
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

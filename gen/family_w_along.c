@@ -89,6 +89,5 @@ void emit_w_along(writer *w, const spec *s)
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         emit_channels(w, s, counts[i]);
     emit_finish(w, s);
-    block_end(w);
-    blank(w);
+    emit_tile_end(w);
 }

@@ -188,7 +188,7 @@ static void emit_nhwc_store(writer *w, const isa_row *isa)
     emit_nhwc_column(w, isa);
     block_end(w);
     block_end(w);
-    block_end(w);
+    emit_vectors_end(w);
 }
 
 static void emit_nchw_store(writer *w, const isa_row *isa)
@@ -217,7 +217,7 @@ static void emit_nchw_store(writer *w, const isa_row *isa)
     emit_row_stores(w, isa);
     block_end(w);
     block_end(w);
-    block_end(w);
+    emit_vectors_end(w);
 }
 
 void transpose_name(const isa_row *isa, char *name, size_t size)
@@ -297,7 +297,7 @@ static void emit_transpose(writer *w, const isa_row *isa)
     }
     block_end(w);
     block_end(w);
-    block_end(w);
+    emit_vectors_end(w);
 }
 
 void emit_stores(writer *w, const isa_row *isa)

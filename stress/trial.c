@@ -228,6 +228,37 @@ static unsigned int float_modes(void)
 #endif
 }
 
+/* Leaves the upper halves of the vector registers as a caller has them. */
+static void clear_upper_halves(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx"))
+        __asm__ volatile("vzeroupper" : : : "memory");
+#endif
+}
+
+/* Whether they are still so.  Else the caller's SSE code would be slow on Intel's CPUs. */
+static bool upper_halves_are_clear(void)
+{
+    uint32_t halves[16][4] = {{0}};
+#ifdef __x86_64__
+#define UPPER_HALF(i) "vextractf128 $1, %%ymm" #i ", 16*" #i "(%0)\n\t"
+    if (__builtin_cpu_supports("avx"))
+        __asm__ volatile(UPPER_HALF(0) UPPER_HALF(1) UPPER_HALF(2) UPPER_HALF(3) UPPER_HALF(4) UPPER_HALF(5)
+                             UPPER_HALF(6) UPPER_HALF(7) UPPER_HALF(8) UPPER_HALF(9) UPPER_HALF(10) UPPER_HALF(11)
+                                 UPPER_HALF(12) UPPER_HALF(13) UPPER_HALF(14) UPPER_HALF(15)
+                         :
+                         : "r"(halves)
+                         : "memory");
+#undef UPPER_HALF
+#endif
+    uint32_t set = 0;
+    for (size_t i = 0; i < 16; i++)
+        for (size_t word = 0; word < 4; word++)
+            set |= halves[i][word];
+    return set == 0;
+}
+
 /* A run may read the input and the packed weights; what was packed it must not need any more. */
 static void protect_tensors(void)
 {
@@ -248,11 +279,15 @@ void run_case(const conv_case *c, prepared *ready)
     if (!c->unprotected)
         protect_tensors();
     const unsigned int modes = float_modes();
+    clear_upper_halves();
     const conv2d_status status = run_parts(c, ready);
+    const bool clear = upper_halves_are_clear();
     if (status != CONV2D_OK)
         case_failed("%s: %s", conv2d_status_string(status), describe_case(c));
     if (float_modes() != modes)
         case_failed("MXCSR changed: %s", describe_case(c));
+    if (!clear)
+        case_failed("upper halves of vector registers are not clear: %s", describe_case(c));
     const struct {
         const char *name;
         const guarded *memory;

@@ -44,7 +44,8 @@ const char *describe_case(const conv_case *test);
 const conv_case *case_at_hand(void);
 /* Plans; if that succeeds, places, fills, packs, and asks the oracle.  Any status is returned, none is insisted on. */
 conv2d_status prepare_case(const conv_case *test, prepared *ready);
-/* Fills the output with canaries, runs as the case says, insists on success and that nothing else was touched. */
+/* Fills the output with canaries, runs as the case says, insists on success, that nothing else was touched, and
+ * that registers and modes are left as they were. */
 void run_case(const conv_case *test, prepared *ready);
 /* Insists that the output is what is expected. */
 void compare_case(const conv_case *test, const prepared *ready);

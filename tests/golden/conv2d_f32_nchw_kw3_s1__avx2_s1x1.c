@@ -104,5 +104,6 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx2_s1x1(const conv2d_tile *tile) {
             left = 16;
         }
     }
+    END_VECTORS;
 }
 

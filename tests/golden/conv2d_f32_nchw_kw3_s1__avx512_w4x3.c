@@ -211,5 +211,6 @@ TARGET void conv2d_f32_nchw_kw3_s1__avx512_w4x3(const conv2d_tile *tile) {
     _mm512_storeu_ps(out + 0, acc3_0);
     _mm512_storeu_ps(out + 16, acc3_1);
     _mm512_storeu_ps(out + 32, acc3_2);
+    END_VECTORS;
 }
 

@@ -110,5 +110,6 @@ TARGET void conv2d_f32_nhwc_kw3_s2__avx2_g1x2(const conv2d_tile *tile) {
         place += 4 * column_pitch;
         to += 2 * tile->out_column_pitch;
     }
+    END_VECTORS;
 }
 
