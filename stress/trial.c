@@ -8,12 +8,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#ifdef __x86_64__
-#include <xmmintrin.h>
-#endif
 
 #include "conv2d_tune.h"
 #include "oracle.h"
+#include "registers.h"
 
 const float bias_given[1] = {0.0f}, residual_given[1] = {0.0f}, residual_in_place[1] = {0.0f};
 
@@ -216,47 +214,6 @@ static void place_residual(const conv2d_desc *d)
                     const size_t at = oracle_output_index(d, n, oc, y, x);
                     out.data[at] = residual.data[at];
                 }
-}
-
-/* Rounding and denormals, without the sticky flags of exceptions. */
-static unsigned int float_modes(void)
-{
-#ifdef __x86_64__
-    return _mm_getcsr() & ~0x3fu;
-#else
-    return 0;
-#endif
-}
-
-/* Leaves the upper halves of the vector registers as a caller has them. */
-static void clear_upper_halves(void)
-{
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx"))
-        __asm__ volatile("vzeroupper" : : : "memory");
-#endif
-}
-
-/* Whether they are still so.  Else the caller's SSE code would be slow on Intel's CPUs. */
-static bool upper_halves_are_clear(void)
-{
-    uint32_t halves[16][4] = {{0}};
-#ifdef __x86_64__
-#define UPPER_HALF(i) "vextractf128 $1, %%ymm" #i ", 16*" #i "(%0)\n\t"
-    if (__builtin_cpu_supports("avx"))
-        __asm__ volatile(UPPER_HALF(0) UPPER_HALF(1) UPPER_HALF(2) UPPER_HALF(3) UPPER_HALF(4) UPPER_HALF(5)
-                             UPPER_HALF(6) UPPER_HALF(7) UPPER_HALF(8) UPPER_HALF(9) UPPER_HALF(10) UPPER_HALF(11)
-                                 UPPER_HALF(12) UPPER_HALF(13) UPPER_HALF(14) UPPER_HALF(15)
-                         :
-                         : "r"(halves)
-                         : "memory");
-#undef UPPER_HALF
-#endif
-    uint32_t set = 0;
-    for (size_t i = 0; i < 16; i++)
-        for (size_t word = 0; word < 4; word++)
-            set |= halves[i][word];
-    return set == 0;
 }
 
 /* A run may read the input and the packed weights; what was packed it must not need any more. */
