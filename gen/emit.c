@@ -67,9 +67,9 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_boun
     line(w, "#endif");
     blank(w);
     emit_target(w, isa, fma_bound);
-    line(w,
-         "/* gcc 12 ends wide code by vzeroupper itself unless it optimizes for size; clang 14 always does.  SSE code");
-    line(w, " * behind it is slow on Intel else. */");
+    line(w, "/* gcc 12 ends wide code by vzeroupper itself unless it optimizes for size (at -O0 and -O1 with the "
+            "option that");
+    line(w, " * meson.build adds); clang 14 always does.  SSE code behind it is slow on Intel else. */");
     line(w, "#if defined(__OPTIMIZE_SIZE__) && !defined(__clang__)");
     line(w, "#define END_VECTORS _mm256_zeroupper()");
     line(w, "#else");

@@ -8,7 +8,7 @@
 
 /* The top of a generated file: includes, and the helpers that its tiles inline. */
 void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_bound);
-/* The comment above a tile and its opening line; the caller closes the block. */
+/* The comment above a tile and its opening line; and its end. */
 void emit_tile_begin(writer *w, const spec *s);
 void emit_tile_end(writer *w);
 /* The end of any function with wide vectors. */

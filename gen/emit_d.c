@@ -125,7 +125,7 @@ static const char *lanes_stored(const spec *s, int index)
     return d_folds_one(s, index) ? "one_row" : "stored";
 }
 
-/* Which lanes are stored, read as late as possible, and once; but sums are slower so (Zen 5, 64x64x64 g32 0.89). */
+/* Which lanes are stored, read as late as possible, and held; but of sums that is slower (Zen 5, 64x64x64 g32 0.89). */
 static void emit_stored(writer *w, const spec *s)
 {
     const isa_row *isa = vectors_of(s);
