@@ -94,6 +94,21 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_boun
         "/* Finishes a vector before the next one that is pinned: clang 14 otherwise moves all loads of long straight");
     line(w, " * code to its start, and spills them (D, 3x3: 12 to 450 spills a tile). */");
     line(w, "#define PIN(vector) __asm__ volatile(\"\" : \"%s\"(vector))", isa->constraint);
+    line(
+        w,
+        "/* An FMA whose sum stays in its register.  In a round of several channels, or taps, gcc 12 and clang 14 let");
+    line(w, " * sums change places, and copy and spill them. */");
+    line(w, "#define FMA_INTO(sum, in, weight) \\");
+    line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"%s\"(sum) : \"%s\"(in), \"%s\"(weight))", isa->constraint,
+         isa->constraint + 1, isa->constraint + 1);
+    line(w,
+         "/* Where such a sum is declared: gcc 12 otherwise moves it to another register before and behind loops, and");
+    line(w, " * at tests.  clang 14 does not. */");
+    line(w, "#ifdef __clang__");
+    line(w, "#define SUM(name, number) %s name", isa->vector);
+    line(w, "#else");
+    line(w, "#define SUM(name, number) register %s name __asm__(\"xmm\" #number)", isa->vector);
+    line(w, "#endif");
     if (isa->mask_registers) {
         line(w, "/* Keeps a mask in its register: gcc 12 otherwise makes it anew for each store (Zen 5, 512x14x14 3x3");
         line(w, " * 0.95). */");
@@ -109,23 +124,10 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_boun
     if (!isa->mask_registers) {
         line(w, "/* Counts in bytes: a pitch in floats is scaled anew for each address, by gcc 12. */");
         line(w, "#define AT(pointer, bytes) ((const float *)((const char *)(pointer) + (bytes)))");
-        line(w, "/* An FMA whose sum stays in its register.  In a round of several channels, or taps, gcc 12 and clang "
-                "14 let");
-        line(w, " * sums change places, and copy and spill them. */");
-        line(w, "#define FMA_INTO(sum, in, weight) \\");
-        line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(in), \"x\"(weight))");
-        line(w, "/* The same with a vector that no other FMA needs: gcc 12 and clang 14 load it apart. */");
+        line(w, "/* An FMA with a vector that no other needs: gcc 12 and clang 14 load it apart. */");
         line(w, "#define FMA_FROM(sum, pointer, weight) \\");
         line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(weight), \"m\"(*(const __m256_u "
                 "*)(pointer)))");
-        line(w, "/* Where such a sum is declared: gcc 12 otherwise moves it to another register before and behind "
-                "loops, and at tests.");
-        line(w, " * clang 14 does not. */");
-        line(w, "#ifdef __clang__");
-        line(w, "#define SUM(name, number) __m256 name");
-        line(w, "#else");
-        line(w, "#define SUM(name, number) register __m256 name __asm__(\"xmm\" #number)");
-        line(w, "#endif");
     }
     line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
     blank(w);

@@ -31,10 +31,14 @@ void emit_d_next_channel(writer *w, const spec *s)
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out)
 {
     const int lanes = s->isa->lanes;
-    if (spec_takes_pairs(s) && s->taps.kernel_width) {
+    const int at_once = spec_at_once(s);
+    if (at_once == 2 && s->taps.kernel_width) {
         block_begin(w, "if (tile->channels %% 2 != 0)");
         line(w, "const size_t channel = tile->channels - 1;");
-    } else if (spec_takes_pairs(s)) {
+    } else if (at_once > 2) {
+        block_begin(w, "for (size_t channel = tile->channels / %d * %d; channel < tile->channels; channel++)", at_once,
+                    at_once);
+    } else if (at_once == 2) {
         block_begin(w, "for (size_t i = paired; i < tile->channels; i++)");
         line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i + paired : i;");
     } else {
@@ -88,25 +92,35 @@ bool d_names_outputs(const spec *s)
     return s->family == FAMILY_D_NHWC && !s->isa->mask_registers && s->border != EDGE;
 }
 
-/* The i-th sum that goes out: those of a pair by pixels, a whole line of each (Zen 4, 1x1 1.00 to 1.06). */
+/* The outputs of a tile that takes several vectors at once. */
+static int outputs_of_vector(const spec *s)
+{
+    return s->tile.channels / s->at_once * s->tile.columns;
+}
+
+/* The i-th sum that goes out: those of several vectors by pixels, whole lines of each (Zen 4, 1x1 1.00 to 1.06). */
 static int sum_at(const spec *s, int i)
 {
-    return s->pair ? i % 2 * s->tile.columns + i / 2 : i;
+    return s->at_once ? i % s->at_once * outputs_of_vector(s) + i / s->at_once : i;
 }
 
 /* Where sum `index` goes, the pointer being there, or at its row, or pixel. */
 static void out_address(const spec *s, int index, const char *pointer, char *address, size_t size)
 {
     static const char *const behind[] = {"", " + out_column_pitch", " + 2 * out_column_pitch", " + out_pitch3"};
-    snprintf(address, size, "%s%s%s", pointer, d_names_outputs(s) ? behind[index % s->tile.columns] : "",
-             s->pair && index >= s->tile.columns ? " + 8" : "");
+    const int used =
+        snprintf(address, size, "%s%s", pointer, d_names_outputs(s) ? behind[index % s->tile.columns] : "");
+    if (s->at_once && index >= outputs_of_vector(s))
+        snprintf(address + used, size - (size_t)used, " + %d", index / outputs_of_vector(s) * s->isa->lanes);
 }
 
 /* Moves the pointer from the i-th sum to the next. */
 static void emit_step(writer *w, const spec *s, int index, int count, const char *pointer)
 {
-    if (index + 1 == count || (s->pair && (d_names_outputs(s) || index % 2 == 0)))
+    if (index + 1 == count || (s->at_once && (d_names_outputs(s) || (index + 1) % s->at_once != 0)))
         return;
+    if (s->at_once)
+        index /= s->at_once;
     if (d_names_outputs(s)) {
         if ((index + 1) % s->tile.columns == 0)
             line(w, "%s += out_row_pitch;", pointer);
@@ -115,7 +129,7 @@ static void emit_step(writer *w, const spec *s, int index, int count, const char
     if (!families[s->family].nhwc)
         line(w, "%s += %sout_row_pitch;", pointer, s->border == FOLDED && !d_folds_one(s, index) ? "2 * " : "");
     else
-        line(w, "%s += %s;", pointer, s->pair || (index + 1) % s->tile.columns ? "out_column_pitch" : "next_row");
+        line(w, "%s += %s;", pointer, (index + 1) % s->tile.columns ? "out_column_pitch" : "next_row");
     line(w, "OPAQUE(%s);", pointer);
 }
 

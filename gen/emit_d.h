@@ -126,14 +126,16 @@ void emit_d_next_channel(writer *w, const spec *s);
 /* The beginning of a pass of the loop over an NHWC tile's vectors of channels; `in` and `out` are the first one's. */
 void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *out);
 /* NHWC: the pitches by which loads name columns; a sum, which begins with the bias so many channels further; an input
- * row's taps for output rows [first, last]; and a loop over pairs of vectors, which leaves the last of an odd number to
- * the one above. */
+ * row's taps for output rows [first, last]; and a loop over several vectors at once, which leaves the last ones to the
+ * one above. */
 void emit_d_nhwc_pitches(writer *w, const spec *s);
 void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel);
 void emit_d_nhwc_row(writer *w, const spec *s, int first, int last);
-void emit_d_nhwc_pairs(writer *w, const spec *s);
-/* The beginning of a pass of a loop over pairs of vectors, of so many of the tile's vectors. */
-void emit_d_nhwc_pair(writer *w, const spec *pair, const char *channels);
+void emit_d_nhwc_several(writer *w, const spec *s);
+/* The beginning of a pass of a loop over so many of the tile's vectors, several at once. */
+void emit_d_nhwc_vectors(writer *w, const spec *s, const char *channels);
+/* The beginning of what is done with an input column only where it lies inside. */
+void emit_d_nhwc_column(writer *w, const spec *s, int column);
 /* Several groups a vector: the load of a permuted input vector; the loop over a group's input channels; all taps of an
  * input row for the output rows [first, last]. */
 void emit_d_group_load(writer *w, const spec *s, const char *to, const char *from);

@@ -70,8 +70,8 @@ static void emit_all_rows(writer *w, const spec *s)
 static void emit_place(writer *w, const spec *s)
 {
     const int count = s->tile.channels * s->tile.columns;
-    if (spec_takes_pairs(s))
-        emit_d_nhwc_pairs(w, s);
+    if (spec_at_once(s) > 1)
+        emit_d_nhwc_several(w, s);
     emit_d_nhwc_pitches(w, s);
     emit_d_nhwc_channel(w, s, "place", "to");
     for (int i = 0; i < count; i++)

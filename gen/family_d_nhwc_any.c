@@ -9,7 +9,7 @@
 
 static void emit_nhwc_fma(writer *w, const spec *s, int p)
 {
-    if (s->pair) {
+    if (s->at_once) {
         line(w, "FMA_FROM(acc%d, from, weight0);", p);
         line(w, "FMA_FROM(acc%d, from + %d, weight1);", s->tile.columns + p, s->isa->lanes);
         return;
@@ -84,7 +84,7 @@ static void emit_nhwc_edges(writer *w, const spec *s)
 
 static void emit_weights(writer *w, const spec *s)
 {
-    if (!s->pair) {
+    if (!s->at_once) {
         line(w, "const %s weight = %s_loadu_ps(weight_row);", s->isa->vector, s->isa->prefix);
         return;
     }
@@ -116,13 +116,14 @@ static void emit_pairs(writer *w, const spec *s)
 {
     const int sums = 2 * s->tile.columns;
     spec pair = *s;
-    pair.pair = true;
+    pair.at_once = 2;
+    pair.tile.channels = 2;
     line(w, "size_t paired = tile->channels / 2 * 2;");
     if (!d_has_room_for_leaky(&pair, sums)) {
         line(w, "if (tile->activation == CONV2D_LEAKY_RELU)");
         line(w, "    paired = 0; /* it has no registers left */");
     }
-    emit_d_nhwc_pair(w, &pair, "paired");
+    emit_d_nhwc_vectors(w, &pair, "paired");
     emit_d_taps_begin(w, "first_column");
     emit_nhwc_tap(w, &pair);
     emit_d_taps_end(w);
@@ -132,7 +133,7 @@ static void emit_pairs(writer *w, const spec *s)
 
 static void emit_nhwc_place(writer *w, const spec *s)
 {
-    if (spec_takes_pairs(s))
+    if (spec_at_once(s) > 1)
         emit_pairs(w, s);
     emit_d_nhwc_channel(w, s, "place", "to");
     for (int p = 0; p < s->tile.columns; p++)

@@ -122,7 +122,7 @@ static void emit_next_column(writer *w, const spec *s, int columns)
 }
 
 /* Opaque: gcc 12 and clang 14 otherwise make a copy of all that follows for each outcome, and spill. */
-static void begin_column(writer *w, const spec *s, int column)
+void emit_d_nhwc_column(writer *w, const spec *s, int column)
 {
     if (!guarded(s, column)) {
         scope_begin(w);
@@ -141,7 +141,7 @@ static void emit_row_loads(writer *w, const spec *s)
         if (!holds(s, j))
             continue;
         line(w, guarded(s, j) ? "%s in%d = %s_setzero_ps();" : "%s in%d;", s->isa->vector, j, s->isa->prefix);
-        begin_column(w, s, j);
+        emit_d_nhwc_column(w, s, j);
         emit_load(w, s, j, names_columns(s) ? "row" : "column", j / step);
         block_end(w);
         if (j + step < d_input_columns(s))
@@ -161,7 +161,7 @@ static void emit_column_fmas(writer *w, const spec *s, int first, int last, int 
     const int column = p * s->taps.stride + tap;
     const char *from = reads_row(s, tap) ? "row" : "column";
     const int pitches = !reads_row(s, tap) ? p : holds_row(s) ? column : column / 2;
-    begin_column(w, s, column);
+    emit_d_nhwc_column(w, s, column);
     if (first == last && !holds(s, column) && names_columns(s) && s->border != EDGE) {
         char address[48];
         emit_address(w, s, column, from, pitches, address, sizeof address);
@@ -235,8 +235,9 @@ void emit_d_nhwc_row(writer *w, const spec *s, int first, int last)
 /* Declares a sum, which begins with the bias so many channels further. */
 void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel)
 {
-    if (names_columns(s))
-        line(w, "SUM(acc%d, %d) = _mm256_loadu_ps(bias + %d);", index, s->isa->registers - 1 - index, channel);
+    const char *prefix = s->isa->prefix;
+    if (names_columns(s) || s->at_once)
+        line(w, "SUM(acc%d, %d) = %s_loadu_ps(bias + %d);", index, s->isa->registers - 1 - index, prefix, channel);
     else
-        line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, index, s->isa->prefix);
+        line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, index, prefix);
 }

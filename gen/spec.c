@@ -121,11 +121,14 @@ static int held_weights(const spec *s, const budget *b)
     return left < all ? left : all;
 }
 
-bool spec_takes_pairs(const spec *s)
+int spec_at_once(const spec *s)
 {
-    if (s->isa->mask_registers || s->border == EDGE || s->tile.channels > 1 || s->tile.columns < 3)
-        return false;
-    return (s->family == FAMILY_D_NHWC && s->taps.kernel_width == 3) || s->family == FAMILY_D_NHWC_ANY;
+    const bool unrolled = s->family == FAMILY_D_NHWC && s->taps.kernel_width == 3;
+    if (s->border == EDGE || s->tile.channels > 1 || s->tile.columns < 3)
+        return 1;
+    if (s->isa->mask_registers)
+        return unrolled && s->taps.stride == 2 && s->tile.columns <= 7 ? 4 : 1;
+    return unrolled || s->family == FAMILY_D_NHWC_ANY ? 2 : 1;
 }
 
 /* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
@@ -133,9 +136,11 @@ bool spec_takes_pairs(const spec *s)
 static budget d_budget(const spec *s)
 {
     const int taps = s->taps.kernel_width, rows = s->border == FOLDED ? 2 : 1;
-    const int at_once = spec_takes_pairs(s) ? 2 : 1;
+    const int at_once = spec_at_once(s);
     const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns * at_once;
     budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = at_once + outputs};
+    if (at_once > 2)
+        b.weights = taps;
     if (s->family == FAMILY_D_ROLL) {
         b.inputs = 2;
         b.others = s->isa->mask_registers ? 1 : 2;                  /* a tap, and what AVX2 shifts it out of */

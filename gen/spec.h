@@ -108,7 +108,7 @@ typedef struct spec {
     tap_row taps;
     tile_row tile;
     border border;
-    bool pair; /* D, NHWC: the part of a tile that takes two vectors of channels; their sums are as of two rows */
+    int at_once; /* D, NHWC: the part of a tile that takes so many vectors of channels; sums are as of more rows */
 } spec;
 
 /* Whether the dispatch table has a row for these taps and this tile. */
@@ -189,8 +189,8 @@ bool spec_holds_masks(const spec *s);
 bool w_streams_inputs(const spec *s);
 /* Whether a tile of K asks for what the next ones need. */
 bool spec_fetches(const spec *s);
-/* Whether a tile of D takes two vectors of channels at a time. */
-bool spec_takes_pairs(const spec *s);
+/* How many vectors of channels a tile of D, NHWC, takes at a time, before it takes what is left one by one. */
+int spec_at_once(const spec *s);
 /* Whether this variant exists. */
 bool spec_generated(const spec *s);
 /* The spec of the function that a kernel of these taps calls for a tile at INTERIOR, LEFT, RIGHT or BOTH. */

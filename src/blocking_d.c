@@ -53,7 +53,9 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {
     enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_LOADS_L2S = 6 };
-    const size_t channels = p->groups * p->out_channels, rows = kernel->tile_channels, columns = kernel->tile_columns;
+    const bool quads = kernel->lanes == CONV2D_OC_BLOCK && conv2d_d_lines_crowd(kernel, p);
+    const size_t channels = p->groups * p->out_channels, unit = (quads ? 4 : 1) * CONV2D_OC_BLOCK;
+    const size_t rows = quads ? 1 : kernel->tile_channels, columns = kernel->tile_columns;
     const size_t l1 = conv2d_cpu()->l1_bytes / sizeof(float), written = rows * columns;
     const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * ((columns - 1) * p->stride_w + p->kernel_width);
     const size_t floats = channels * (p->in_height * p->in_width + p->out_height * p->out_width);
@@ -64,7 +66,7 @@ static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
     if (floats <= l1 || far || !gains)
         return channels;
     const size_t chunks = max_size(channels / max_size(l1 / 2 / (read + written), MANY), 1);
-    return divide_up(divide_up(channels, chunks), CONV2D_OC_BLOCK) * CONV2D_OC_BLOCK;
+    return divide_up(divide_up(channels, chunks), unit) * unit;
 }
 
 /*
@@ -96,8 +98,10 @@ static bool copies_band(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->in.channel != 1)
         return true;
-    if (!kernel->grouped)
-        return crowds_sets(p, kernel);
+    if (!kernel->grouped) {
+        const bool quads = kernel->lanes == CONV2D_OC_BLOCK && conv2d_d_lines_crowd(kernel, p);
+        return !quads && crowds_sets(p, kernel);
+    }
     const size_t pitch = (size_t)p->in.column * p->stride_w * sizeof(float);
     return pitch % 2048 == 0;
 }

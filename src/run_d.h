@@ -85,6 +85,8 @@ static inline size_t d_row_step(const conv2d_kernel *kernel, const problem *p)
 
 /* spread_d.c: the output rows (those in the first of so many steps), and of an NHWC kernel the columns, over the tiles
  * that serve them well. */
+/* NHWC: whether tiles of one row that take several vectors of channels at a time are better than those of two. */
+bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p);
 d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p);
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p);
 

@@ -65,19 +65,23 @@ static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_
 }
 
 /*
- * AVX2, NHWC, 3x3 with stride 2: whether pixels lie so that the L1 does not keep the lines that a tile of so many rows
- * has read until it comes back for their other half, the next vector of channels.  One row takes two vectors at a time
- * (gen/family_d_pairs.c; Zen 3, 256x28x28 1.3, 512x14x14 1.19, 128x56x56 1.15; but 240x28x28 0.88, 64x112x112 0.96, and
- * with stride 1, where two rows share half of what they read, 128 to 512 channels 0.88 to 1.02).
+ * NHWC, 3x3 with stride 2: whether pixels lie so that the L1 does not keep the lines that a tile of two rows reads.
+ * Then AVX2 has lost those whose other half is the next vector of channels, and what AVX-512 waits for lies in few sets
+ * of the L1 and the L2.  One row takes several vectors at a time (gen/family_d_several.c), AVX2 two (Zen 3, 256x28x28
+ * 1.3, 512x14x14 1.19, 128x56x56 1.15; but 240x28x28 0.88, 64x112x112 0.96, and with stride 1, where two rows share
+ * half of what they read, 128 to 512 channels 0.88 to 1.02), AVX-512 four (Zen 5, 512x14x14 1.32, 256x28x28 1.1,
+ * 128x56x56 1.27, 640x14x14 1.17; of other multiples of 64 channels 0.97 to 1.1, with stride 1 0.65 to 1.04).
  */
-static bool lines_crowd(const conv2d_kernel *kernel, const problem *p, size_t rows)
+bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p)
 {
-    enum { SET_BYTES = 4096 };
-    const bool pairs = kernel->lanes == 8 && kernel->kernel_width == 3 && kernel->stride_w == 2;
+    enum { SET_BYTES = 4096, QUAD = 4 * CONV2D_OC_BLOCK };
+    const bool wide = kernel->lanes == CONV2D_OC_BLOCK, apart = p->in.channel == 1 && p->out.channel == 1;
+    const bool quads = wide && !kernel->grouped && apart && p->groups % QUAD == 0 && p->stride_h > 1;
+    const bool several = kernel->nhwc && kernel->kernel_width == 3 && kernel->stride_w == 2;
     const size_t bytes = (size_t)p->in.column * sizeof(float) | SET_BYTES, period = bytes & (~bytes + 1);
     const size_t columns = (kernel->tile_columns - 1) * p->stride_w + p->kernel_width;
-    const size_t lines = ((rows - 1) * p->stride_h + p->kernel_height) * columns;
-    return waits_like_zen3(kernel) && pairs && lines > conv2d_cpu()->l1_bytes / period * 2 / 3;
+    const size_t lines = ((kernel->tile_channels - 1) * p->stride_h + p->kernel_height) * columns;
+    return several && (wide ? quads : waits_like_zen3(kernel)) && lines > conv2d_cpu()->l1_bytes / period * 2 / 3;
 }
 
 /* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for one
@@ -86,7 +90,7 @@ static bool d_rows_pay(const conv2d_kernel *kernel, const problem *p, size_t row
 {
     const bool uses_rows = p->stride_h == p->stride_w || kernel->lanes == 16 || 2 * p->stride_h <= p->kernel_height;
     if (kernel->nhwc)
-        return uses_rows && !lines_crowd(kernel, p, rows);
+        return uses_rows && !conv2d_d_lines_crowd(kernel, p);
     return p->stride_h == kernel->stride_h && d_rows_stay(p, rows) && d_high_rows_pay(kernel, p, rows);
 }
 

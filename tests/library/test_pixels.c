@@ -264,6 +264,44 @@ ParameterizedTest(conv2d_isa *isa, pixels, depthwise_ones_that_crowd_a_set_are_c
     cr_expect_eq(copied[2], 0, "%zu", copied[2]);
 }
 
+ParameterizedTestParameters(pixels, depthwise_takes_several_vectors_at_once)
+{
+    return each_isa();
+}
+
+/* 3x3 with stride 2, and with stride 1 for AVX2: numbers of vectors and rests, of which some are taken at once; pixels
+ * that crowd the L1, so that all rows are taken by themselves, and others. */
+ParameterizedTest(conv2d_isa *isa, pixels, depthwise_takes_several_vectors_at_once)
+{
+    static const size_t channels[] = {16, 32, 48, 64, 65, 96, 112, 128, 143, 144, 256, 320};
+    static const size_t pitches[] = {0, 512, 336};
+    require_isa(*isa);
+    for (size_t i = 0; i < 288; i++) {
+        const size_t count = channels[i % COUNT_OF(channels)], stride = i % 4 ? 2 : 1;
+        conv_case c = {.desc = simple_desc(count, 1 + i / 3 % 7, 3 + i / 12 % 31, count, 3, 3),
+                       .options = options_for(*isa)};
+        conv2d_desc *const d = &c.desc;
+        d->groups = count;
+        d->stride_h = 1 + i % 3 % 2;
+        d->stride_w = stride;
+        d->pad_top = d->pad_bottom = 1;
+        d->pad_left = i / 2 % 2;
+        d->pad_right = i / 5 % 2;
+        d->in_layout = d->out_layout = CONV2D_NHWC;
+        d->in_pitch[2] = pitches[i / 7 % 3] > count ? pitches[i / 7 % 3] : 0;
+        d->bias = i % 6 ? bias_given : NULL;
+        d->residual = i % 5 == 4 ? residual_given : i % 5 == 3 ? residual_in_place : NULL;
+        d->activation = (conv2d_activation)(i % (CONV2D_MISH + 1));
+        d->act_a = -0.25f;
+        d->act_b = 0.5f;
+        c.parts = i % 4;
+        c.side = (guard_side)(i % 2);
+        c.offset = i % 16;
+        c.seed = i;
+        check_case(&c);
+    }
+}
+
 /* Zen 3: pixels that a tile reads at a time, a dilation's all apart, are copied if they fill sets of the L1 and much
  * else passes through. */
 Test(pixels, that_crowd_the_cache_are_copied)
