@@ -61,8 +61,8 @@ typedef struct tap_row {
 
 /* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  SHORT: one where tiles of W are short,
  * which is to say in 1x1 and with stride 2.  LEAN: those of D, NHWC, that have no variants for parts of vectors and,
- * unrolled, for rows of tiles inside the input. */
-typedef enum tile_use { REST, MAIN, SHORT, LEAN } tile_use;
+ * unrolled, for rows of tiles inside the input.  FIRST: of K, for 3x3 alone, the widest a kernel of its own. */
+typedef enum tile_use { REST, MAIN, SHORT, LEAN, FIRST } tile_use;
 
 typedef struct tile_row {
     int channels; /* W: output channels.  K and F: vectors of output channels.  D: output rows */
@@ -114,7 +114,8 @@ typedef struct spec {
 /* Whether the dispatch table has a row for these taps and this tile. */
 static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
 {
-    return tile->use == MAIN || (tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2));
+    const bool first = tile->use == FIRST && tile->columns == 6 && taps->kernel_width == 3 && taps->stride == 0;
+    return tile->use == MAIN || first || (tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2));
 }
 
 /* Whether no tap of the tile lies outside the input. */

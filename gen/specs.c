@@ -33,13 +33,15 @@ static const tile_row w_avx2[] = {
 };
 
 /* Every number of columns up to the widest, so that a row is cut into even pieces without waste.  8x1 and 6x1 are for
- * maps of one column, where the FMAs of one or two sums wait for each other. */
+ * maps of one column, where the FMAs of one or two sums wait for each other; 4x6 is for first layers, whose NHWC pixels
+ * of 64 channels it writes whole (src/predict.c). */
 static const tile_row k_avx512[] = {
-    {8, 1, MAIN},  {7, 1, REST},  {6, 1, REST},  {5, 1, REST},  {4, 1, REST}, {3, 1, REST}, {2, 14, MAIN},
-    {2, 13, REST}, {2, 12, REST}, {2, 11, REST}, {2, 10, REST}, {2, 9, REST}, {2, 8, REST}, {2, 7, REST},
-    {2, 6, REST},  {2, 5, REST},  {2, 4, REST},  {2, 3, REST},  {2, 2, REST}, {2, 1, REST}, {1, 14, REST},
-    {1, 13, REST}, {1, 12, REST}, {1, 11, REST}, {1, 10, REST}, {1, 9, REST}, {1, 8, REST}, {1, 7, REST},
-    {1, 6, REST},  {1, 5, REST},  {1, 4, REST},  {1, 3, REST},  {1, 2, REST}, {1, 1, REST},
+    {4, 6, FIRST}, {4, 5, FIRST}, {4, 4, FIRST}, {4, 3, FIRST}, {4, 2, FIRST}, {8, 1, MAIN},  {7, 1, REST},
+    {6, 1, REST},  {5, 1, REST},  {4, 1, REST},  {3, 1, REST},  {2, 14, MAIN}, {2, 13, REST}, {2, 12, REST},
+    {2, 11, REST}, {2, 10, REST}, {2, 9, REST},  {2, 8, REST},  {2, 7, REST},  {2, 6, REST},  {2, 5, REST},
+    {2, 4, REST},  {2, 3, REST},  {2, 2, REST},  {2, 1, REST},  {1, 14, REST}, {1, 13, REST}, {1, 12, REST},
+    {1, 11, REST}, {1, 10, REST}, {1, 9, REST},  {1, 8, REST},  {1, 7, REST},  {1, 6, REST},  {1, 5, REST},
+    {1, 4, REST},  {1, 3, REST},  {1, 2, REST},  {1, 1, REST},
 };
 static const tile_row k_avx2[] = {
     {6, 1, MAIN},  {5, 1, REST},  {4, 1, REST}, {3, 4, MAIN}, {3, 3, REST}, {3, 2, REST}, {3, 1, REST},

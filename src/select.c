@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plan.h"
+#include "tiles.h"
 
 /* How many columns the last output's last tap reaches beyond the input. */
 static ptrdiff_t right_overhang(const problem *p)
@@ -130,6 +131,9 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
         return "its workspace would be too large";
     if (kernel->family == CONV2D_FAMILY_D)
         return depthwise_refusal(p, kernel);
+    const size_t rest = divide_up(p->out_channels, kernel->lanes) % kernel->tile_channels;
+    if (kernel->family == CONV2D_FAMILY_K && rest && !has_tile(kernel, rest, kernel->tile_columns))
+        return "has no tile for the rest of the output channels";
     if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width > 1 && (p->pad_left > 1 || right_overhang(p) > 1))
         return "made for at most one column of padding";
     return NULL;

@@ -198,8 +198,12 @@ static const choice two_wide_choices[] = {
     {"16x68x480 8x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     /* Tiles that repeat along a row of NHWC. */
     {"1x512x512 16x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
-    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"1x5x5 1x3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    /* First layers that write pixels of 64 channels whole; of other numbers, and of more products, they do not. */
+    {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
+    {"3x224x224 64x3x3 s2 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
+    {"3x224x224 96x3x3 s2 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"16x56x56 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     /* Planes on many pages; pixels that are transposed for few outputs; one column, which becomes one row. */
     {"2064x50x50 480x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     {"512x50x50 512x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
