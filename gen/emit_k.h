@@ -32,6 +32,10 @@ void emit_k_weights(writer *w, const spec *s, int tap);
 void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address);
 void emit_k_pins(writer *w, const spec *s, int first, int last);
 
+/* family_k_shared.c: whether taps share the broadcasts of inputs, and these taps, for a stride. */
+bool k_shares_inputs(const spec *s);
+void emit_k_shared_taps(writer *w, const spec *s, int stride);
+
 /* family_k_short.c: whether a loop over channels that have one tap each is worth its code, and that loop. */
 bool k_has_short_loop(const spec *s);
 void emit_k_short_channels(writer *w, const spec *s);

@@ -24,6 +24,8 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
     if (s->taps.kernel_width != 1 && (!s->taps.kernel_width || !s->taps.stride))
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
+    if (k_shares_inputs(s) && !s->taps.stride)
+        line(w, "const ptrdiff_t tap_pitch3 = 3 * tap_pitch;");
     if (!s->taps.kernel_width) {
         line(w, "const size_t kernel_width = tile->kernel_width;");
         if (skips_columns(s))
@@ -57,6 +59,8 @@ bool k_is_left_alone(const spec *s)
 static bool fixes_sums(const spec *s)
 {
     const bool applies = !s->taps.stride || is_full(s);
+    if (s->isa->mask_registers)
+        return s->tile.channels == 3 && s->tile.columns > 1;
     return !s->isa->mask_registers && s->tile.columns > 1 && s->taps.kernel_width && applies && !k_is_left_alone(s);
 }
 
@@ -86,7 +90,9 @@ void emit_k_weights(writer *w, const spec *s, int tap)
 void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address)
 {
     scope_begin(w);
-    line(w, "const %s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
+    line(w, "%s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
+    if (s->isa->mask_registers && fixes_sums(s)) /* clang 14 loads columns ahead, and spills */
+        line(w, "PIN(in0);");
     for (int v = 0; v < s->tile.channels; v++)
         if (fixes_sums(s))
             line(w, "FMA_INTO(acc%d_%d, in0, weight%d);", v, pixel, v);
@@ -132,7 +138,7 @@ static void emit_tap(writer *w, const spec *s, int tap, int weight)
     block_end(w);
 }
 
-static void emit_unrolled_taps(writer *w, const spec *s)
+static void emit_taps_in_turn(writer *w, const spec *s)
 {
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
         if (tap > 0 && !s->taps.stride)
@@ -140,6 +146,24 @@ static void emit_unrolled_taps(writer *w, const spec *s)
         if (s->tile.columns > 1 || !on_padding(s, tap, 0))
             emit_tap(w, s, tap, tap);
     }
+}
+
+static void emit_unrolled_taps(writer *w, const spec *s)
+{
+    if (k_shares_inputs(s) && s->taps.stride) {
+        scope_begin(w);
+        emit_k_shared_taps(w, s, s->taps.stride);
+        block_end(w);
+    } else if (k_shares_inputs(s)) {
+        block_begin(w, "if (pixel_pitch == tap_pitch)");
+        emit_k_shared_taps(w, s, 1);
+        block_else_if(w, "pixel_pitch == 2 * tap_pitch");
+        emit_k_shared_taps(w, s, 2);
+        block_else(w);
+        emit_taps_in_turn(w, s);
+        block_end(w);
+    } else
+        emit_taps_in_turn(w, s);
     line(w, "weights += %d;", s->taps.kernel_width * 16);
 }
 
