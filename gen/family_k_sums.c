@@ -83,11 +83,11 @@ static void emit_residual(writer *w, const spec *s)
  */
 static bool streams(const spec *s)
 {
-    enum { WIDE = 11, WIDE_AVX2 = 4, WIDE_FIRST = 4 };
+    enum { WIDE = 11, WIDE_AVX2 = 4, WIDE_HIGH = 4 };
     if (!writes_nhwc(s))
         return false;
     if (s->isa->mask_registers)
-        return s->border != BOTH && s->tile.columns >= (s->tile.use == FIRST ? WIDE_FIRST : WIDE);
+        return s->border != BOTH && s->tile.columns >= (s->tile.channels > 2 ? WIDE_HIGH : WIDE);
     return s->border == INTERIOR && s->tile.channels == 2 && s->tile.columns >= WIDE_AVX2;
 }
 

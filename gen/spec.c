@@ -312,7 +312,7 @@ static bool has_brief(const spec *s)
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == FOLDED;
-    if (s->tile.use == FIRST && (s->taps.kernel_width != 3 || s->taps.stride != 0))
+    if (!tile_suits(&s->taps, &s->tile))
         return false;
     if (s->border == THROUGH)
         return goes_through(s);

@@ -14,9 +14,9 @@
 static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
 /* Stride 0 of K is any distance between columns: other strides, and NHWC with any stride.  A distance that is known
- * saves a few instructions, which AVX-512 feels where a tile is short (Zen 5, 14x14 5x5 1.03-1.4, 3x3 s2 1.03, but 5x5
- * s2 1.00; AVX2 1.00 in all three; Zen 3, 3x3 1.00-1.10, 1x1 0.93-1.00). */
-static const tap_row k_avx512_taps[] = {{1, 0}, {3, 1}, {3, 2}, {3, 0}, {0, 1}, {0, 0}};
+ * saves a few instructions, which AVX-512 feels where a tile is short (Zen 5, 14x14 5x5 1.03-1.4, but 3x3 s2 1.01 for
+ * 109 KB, 5x5 s2 1.00; AVX2 1.00 in all three; Zen 3, 3x3 1.00-1.10, 1x1 0.93-1.00). */
+static const tap_row k_avx512_taps[] = {{1, 0}, {3, 1}, {3, 0}, {0, 1}, {0, 0}};
 static const tap_row k_avx2_taps[] = {{1, 0}, {3, 1}, {3, 0}, {0, 0}};
 
 /* 16x1: one load feeds 16 FMAs with embedded broadcasts.  8x3 has fewer loads for 1x1 and few input channels, 8x2 waits
@@ -33,15 +33,18 @@ static const tile_row w_avx2[] = {
 };
 
 /* Every number of columns up to the widest, so that a row is cut into even pieces without waste.  8x1 and 6x1 are for
- * maps of one column, where the FMAs of one or two sums wait for each other; 4x6 is for first layers, whose NHWC pixels
- * of 64 channels it writes whole (src/predict.c). */
+ * maps of one column, where the FMAs of one or two sums wait for each other.  4x6 and 3x9 have fewer loads for their
+ * FMAs: the one is for first layers, whose NHWC pixels of 64 channels it writes whole, the other for 1x1 of odd numbers
+ * of vectors, of which 2x14 leaves one (src/predict.c); rows that are not cut into its columns have 2x14. */
 static const tile_row k_avx512[] = {
-    {4, 6, FIRST}, {4, 5, FIRST}, {4, 4, FIRST}, {4, 3, FIRST}, {4, 2, FIRST}, {8, 1, MAIN},  {7, 1, REST},
-    {6, 1, REST},  {5, 1, REST},  {4, 1, REST},  {3, 1, REST},  {2, 14, MAIN}, {2, 13, REST}, {2, 12, REST},
-    {2, 11, REST}, {2, 10, REST}, {2, 9, REST},  {2, 8, REST},  {2, 7, REST},  {2, 6, REST},  {2, 5, REST},
-    {2, 4, REST},  {2, 3, REST},  {2, 2, REST},  {2, 1, REST},  {1, 14, REST}, {1, 13, REST}, {1, 12, REST},
-    {1, 11, REST}, {1, 10, REST}, {1, 9, REST},  {1, 8, REST},  {1, 7, REST},  {1, 6, REST},  {1, 5, REST},
-    {1, 4, REST},  {1, 3, REST},  {1, 2, REST},  {1, 1, REST},
+    {8, 1, MAIN},     {7, 1, REST},       {6, 1, REST},       {5, 1, REST},       {4, 1, REST},       {3, 1, REST},
+    {4, 6, FIRST},    {4, 5, FIRST_REST}, {4, 4, FIRST_REST}, {4, 3, FIRST_REST}, {4, 2, FIRST_REST}, {3, 9, ODD},
+    {3, 8, ODD_REST}, {3, 7, ODD_REST},   {3, 6, ODD_REST},   {3, 5, ODD_REST},   {2, 14, MAIN},      {2, 13, REST},
+    {2, 12, REST},    {2, 11, REST},      {2, 10, REST},      {2, 9, REST},       {2, 8, REST},       {2, 7, REST},
+    {2, 6, REST},     {2, 5, REST},       {2, 4, REST},       {2, 3, REST},       {2, 2, REST},       {2, 1, REST},
+    {1, 14, REST},    {1, 13, REST},      {1, 12, REST},      {1, 11, REST},      {1, 10, REST},      {1, 9, REST},
+    {1, 8, REST},     {1, 7, REST},       {1, 6, REST},       {1, 5, REST},       {1, 4, REST},       {1, 3, REST},
+    {1, 2, REST},     {1, 1, REST},
 };
 static const tile_row k_avx2[] = {
     {6, 1, MAIN},  {5, 1, REST},  {4, 1, REST}, {3, 4, MAIN}, {3, 3, REST}, {3, 2, REST}, {3, 1, REST},

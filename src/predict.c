@@ -226,15 +226,25 @@ static double k_busy_factor(const problem *p, const conv2d_kernel *kernel)
     return kernel->kernel_width ? 1.05 : 1.2;
 }
 
-/* AVX-512's 4x6 writes pixels of 64 channels whole, and has 10 loads for 24 FMAs, where 2x14 has 16 for 28: sums of few
- * products end sooner (Zen 5, 3x3 of 1 channel 1.09, of 3 1.02 to 1.07, of 8 1.025, of 16 1.007, of more 1.00). */
-static double k_first_factor(const problem *p, const conv2d_kernel *kernel)
+/*
+ * AVX-512, two FMAs a cycle: 2x14 has 16 loads for 28 FMAs, 4x6 10 for 24, 3x9 12 for 27, and one vector 15 for 14,
+ * which is more than two a cycle (but not in a 3x3, gen/family_k_shared.c).  4x6 ends sums of few products sooner and
+ * writes pixels of 64 channels whole (Zen 5, 3x3 of 1 channel 1.09, of 3 1.02 to 1.07, of 8 1.025, of 16 1.007, of more
+ * 1.00; 1x1 1.00); 3x9 leaves no single vector of 3, 5 or 9 (Zen 5, 1x1 to 48 channels 1.03 to 1.06, 80 1.02 to 1.09,
+ * 144 1.03; of even numbers 0.98 to 1.02, of 7 0.996).
+ */
+static double k_few_loads_factor(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { WHOLE = 4, MOST_IN = 8 };
-    if (kernel->lanes != CONV2D_OC_BLOCK || kernel->tile_channels != WHOLE)
+    enum { ODD = 3, FIRST = 4, MOST_IN = 8 };
+    const size_t vectors = divide_up(p->out_channels, kernel->lanes), whole = (size_t)FIRST * CONV2D_OC_BLOCK;
+    const bool measured = conv2d_cpu()->two_wide_fmas && !has_large_l2();
+    const bool first = p->out.channel == 1 && p->out_channels % whole == 0 && p->in_channels <= MOST_IN;
+    const bool odd = vectors % 2 == 1 && vectors % 3 != 1;
+    if (kernel->lanes != CONV2D_OC_BLOCK || (kernel->tile_channels != ODD && kernel->tile_channels != FIRST))
         return 1;
-    const bool whole = p->out.channel == 1 && p->out_channels % (WHOLE * CONV2D_OC_BLOCK) == 0;
-    return whole && p->in_channels <= MOST_IN && conv2d_cpu()->two_wide_fmas && !has_large_l2() ? 0.9 : 1.2;
+    if (kernel->tile_channels == FIRST)
+        return measured && first ? 0.9 : 1.2;
+    return measured && odd ? 1 : 1.2;
 }
 
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -275,8 +285,8 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const bool in_place = !conv2d_transposes_planes(p, kernel);
     const double far = conv2d_planes_thrash(p, kernel) && in_place ? 1.4 : 1;
     const double visit = in_place ? k_visit_factor(p, kernel) * conv2d_visit_cycles(p, kernel, false) : 0;
-    return k_first_factor(p, kernel) * per_tap * taps * wide * k_busy_factor(p, kernel) * k_scatter_factor(p, kernel) *
-               k_small_groups_factor(p, kernel) * far +
+    return k_few_loads_factor(p, kernel) * per_tap * taps * wide * k_busy_factor(p, kernel) *
+               k_scatter_factor(p, kernel) * k_small_groups_factor(p, kernel) * far +
            ends * real(p->out_height) * real(p->out_width) / real(columns) + burst + k_fetch_cycles(p, kernel) + visit;
 }
 

@@ -105,6 +105,37 @@ static bool leaves_addresses(const problem *p)
            columns * channels > most;
 }
 
+static bool has_inner_tile(const conv2d_kernel *kernel, size_t vectors, size_t columns)
+{
+    return has_tile(kernel, vectors, columns) && tile_of(kernel, vectors, columns)->variant[CONV2D_INTERIOR];
+}
+
+/* Whether it has tiles for so many columns, which a row is cut into, or, of copied pixels, for any number. */
+static bool has_columns(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t narrowest = conv2d_subsamples(p, kernel) ? 1 : p->out_width / conv2d_tiles_per_row(p, kernel);
+    for (size_t columns = narrowest; columns < kernel->tile_columns; columns++)
+        if (!has_inner_tile(kernel, kernel->tile_channels, columns))
+            return false;
+    return true;
+}
+
+/* K; some tiles are there for the problems that gain by them. */
+static const char *pixels_refusal(const problem *p, const conv2d_kernel *kernel)
+{
+    const bool padded = p->pad_left > 0 || right_overhang(p) > 0, wider = p->pad_left > 1 || right_overhang(p) > 1;
+    const size_t rest = divide_up(p->out_channels, kernel->lanes) % kernel->tile_channels;
+    if (kernel->kernel_width > 1 && wider)
+        return "made for at most one column of padding";
+    if (padded && !tile_of(kernel, kernel->tile_channels, kernel->tile_columns)->variant[CONV2D_BOTH])
+        return "made for no padding";
+    if (rest && !has_inner_tile(kernel, rest, kernel->tile_columns))
+        return "has no tile for the rest of the output channels";
+    if (!has_columns(p, kernel))
+        return "has no tiles for so few columns";
+    return NULL;
+}
+
 const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
 {
     const problem *p = &plan->problem;
@@ -131,12 +162,7 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
         return "its workspace would be too large";
     if (kernel->family == CONV2D_FAMILY_D)
         return depthwise_refusal(p, kernel);
-    const size_t rest = divide_up(p->out_channels, kernel->lanes) % kernel->tile_channels;
-    if (kernel->family == CONV2D_FAMILY_K && rest && !has_tile(kernel, rest, kernel->tile_columns))
-        return "has no tile for the rest of the output channels";
-    if (kernel->family == CONV2D_FAMILY_K && kernel->kernel_width > 1 && (p->pad_left > 1 || right_overhang(p) > 1))
-        return "made for at most one column of padding";
-    return NULL;
+    return kernel->family == CONV2D_FAMILY_K ? pixels_refusal(p, kernel) : NULL;
 }
 
 /* Whether 512 bits are a bad idea: as the options say, else a record of this machine, else what is known of the CPU. */

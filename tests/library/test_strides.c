@@ -56,7 +56,12 @@ static void run_on_copy(conv_case *c, conv2d_isa isa, const char *kernel, const 
     c->options.kernel = kernel;
     other_cpu = cpu;
     prepared ready;
-    cr_assert_eq(prepare_case(c, &ready), CONV2D_OK, "%s", describe_case(c));
+    const conv2d_status status = prepare_case(c, &ready);
+    if (status == CONV2D_KERNEL_MISMATCH) { /* made for wide rows */
+        other_cpu = NULL;
+        return;
+    }
+    cr_assert_eq(status, CONV2D_OK, "%s", describe_case(c));
     char text[8192];
     conv2d_explain(&ready.plan, text, sizeof text);
     const bool copies = strstr(text, "as a dense 1x1") != NULL;
@@ -101,7 +106,7 @@ ParameterizedTest(conv2d_isa *isa, strides, pointwise_run_on_copies)
 
 /* Whatever K would do with planes, it does with those of a copy.  24576 planes an odd number of lines apart are too
  * many for an L2 of 2 MiB. */
-static void run_within_copy(conv2d_isa isa, const char *kernel, const cpu_facts *cpu, size_t in_channels,
+static bool run_within_copy(conv2d_isa isa, const char *kernel, const cpu_facts *cpu, size_t in_channels,
                             size_t out_channels)
 {
     conv_case c = {.desc = simple_desc(in_channels, 5, 7, out_channels, 1, 1)};
@@ -110,7 +115,12 @@ static void run_within_copy(conv2d_isa isa, const char *kernel, const cpu_facts 
     c.options.kernel = kernel;
     other_cpu = cpu;
     prepared ready;
-    cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+    const conv2d_status status = prepare_case(&c, &ready);
+    if (status == CONV2D_KERNEL_MISMATCH) { /* made for wide rows */
+        other_cpu = NULL;
+        return false;
+    }
+    cr_assert_eq(status, CONV2D_OK, "%s", describe_case(&c));
     char text[8192];
     conv2d_explain(&ready.plan, text, sizeof text);
     cr_assert(strstr(text, "as a dense 1x1"), "%s", text);
@@ -119,6 +129,7 @@ static void run_within_copy(conv2d_isa isa, const char *kernel, const cpu_facts 
     run_case(&c, &ready);
     compare_case(&c, &ready);
     other_cpu = NULL;
+    return true;
 }
 
 ParameterizedTestParameters(strides, planes_of_copies_become_pixels)
@@ -139,9 +150,7 @@ ParameterizedTest(conv2d_isa *isa, strides, planes_of_copies_become_pixels)
     for (size_t number = 0; conv2d_kernel_at(number, &info); number++) {
         if (info.isa != *isa || *info.family != 'k' || !strstr(info.name, "_any_kw1_"))
             continue;
-        run_within_copy(*isa, info.name, &small, 96, 192);
-        run_within_copy(*isa, info.name, &large, MANY, 32);
-        ran++;
+        ran += run_within_copy(*isa, info.name, &small, 96, 192) && run_within_copy(*isa, info.name, &large, MANY, 32);
     }
     cr_assert(*isa == CONV2D_ISA_SCALAR || ran > 1, "%zu kernels", ran);
 }

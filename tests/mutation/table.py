@@ -188,7 +188,7 @@ MUTANTS = [
     ('threads share the buffer of sums (K)', 'src/run_k.c',
      '_Alignas(64) float buffer[BUFFER_FLOATS];', 'static _Alignas(64) float buffer[BUFFER_FLOATS];', 'pool'),
     ('two columns of padding run unrolled tiles (K)', 'src/select.c',
-     '(p->pad_left > 1 || right_overhang(p) > 1)', '(p->pad_left > 1 || right_overhang(p) > 2)', 'kernels random'),
+     'p->pad_left > 1 || right_overhang(p) > 1;', 'p->pad_left > 1 || right_overhang(p) > 2;', 'kernels random'),
     ('tiles that repeat add the residual of the first (K)', 'gen/family_k_sums.c',
      'k_repeats(s) ? " + (to - tile->out)" : ""', '""', 'variants random'),
     ('the next pieces add the residual of the first (K)', 'src/run_k.c',
