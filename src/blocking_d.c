@@ -54,7 +54,7 @@ static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {
     enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_LOADS_L2S = 6 };
     const bool quads = kernel->lanes == CONV2D_OC_BLOCK && conv2d_d_lines_crowd(kernel, p);
-    const size_t channels = p->groups * p->out_channels, unit = (quads ? 4 : 1) * CONV2D_OC_BLOCK;
+    const size_t channels = p->groups * p->out_channels, unit = (size_t)(quads ? 4 : 1) * CONV2D_OC_BLOCK;
     const size_t rows = quads ? 1 : kernel->tile_channels, columns = kernel->tile_columns;
     const size_t l1 = conv2d_cpu()->l1_bytes / sizeof(float), written = rows * columns;
     const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * ((columns - 1) * p->stride_w + p->kernel_width);
