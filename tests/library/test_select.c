@@ -41,6 +41,7 @@ static const choice choices[] = {
     {"160x7x7 960x1x1", CONV2D_ISA_AVX2, "conv2d_f32_any_kw1_sany__avx2_k3x4"},
     /* Strides, dilation, padding of more than one column, wide kernels. */
     {"64x112x112 128x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"512x3x3 512x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"1024x14x14 2048x1x1 s2", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     {"24x56x56 116x1x1 s2", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     {"32x64x64 32x3x3 s3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
@@ -201,13 +202,14 @@ static const choice two_wide_choices[] = {
     {"1x5x5 1x3x3", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     /* First layers that write pixels of 64 channels whole; of other numbers, and of more products, they do not. */
     {"1x572x572 64x3x3 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
-    {"3x224x224 64x3x3 s2 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
     {"3x224x224 96x3x3 s2 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"16x56x56 64x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    /* Maps of three to five columns, where two vectors have few sums. */
+    {"512x2x2 512x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
+    {"512x3x3 512x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
+    {"256x5x5 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
     /* Odd numbers of vectors, but those that tiles of three leave one of. */
     {"32x160x160 48x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k3x9"},
-    {"80x14x14 80x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k3x9"},
-    {"80x20x20 80x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"112x14x14 112x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     {"80x2x2 80x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     /* Planes on many pages; pixels that are transposed for few outputs; one column, which becomes one row. */
