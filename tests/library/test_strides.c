@@ -49,6 +49,17 @@ typedef struct copied {
     size_t cases, in_pieces;
 } copied;
 
+/* Whether the kernel is that which has no tiles for the few pixels of a copy's last piece; all others insist. */
+static bool refuses(const conv_case *c, prepared *ready)
+{
+    const conv2d_status status = prepare_case(c, ready);
+    const bool refused = strstr(c->options.kernel, "_k3x9") && status == CONV2D_KERNEL_MISMATCH;
+    cr_assert(refused || status == CONV2D_OK, "%s", describe_case(c));
+    if (refused)
+        other_cpu = NULL;
+    return refused;
+}
+
 /* Counts it if it runs on a copy, which may be that of a piece. */
 static void run_on_copy(conv_case *c, conv2d_isa isa, const char *kernel, const cpu_facts *cpu, copied *counts)
 {
@@ -56,12 +67,8 @@ static void run_on_copy(conv_case *c, conv2d_isa isa, const char *kernel, const 
     c->options.kernel = kernel;
     other_cpu = cpu;
     prepared ready;
-    const conv2d_status status = prepare_case(c, &ready);
-    if (status == CONV2D_KERNEL_MISMATCH) { /* made for wide rows */
-        other_cpu = NULL;
+    if (refuses(c, &ready))
         return;
-    }
-    cr_assert_eq(status, CONV2D_OK, "%s", describe_case(c));
     char text[8192];
     conv2d_explain(&ready.plan, text, sizeof text);
     const bool copies = strstr(text, "as a dense 1x1") != NULL;
@@ -115,12 +122,8 @@ static bool run_within_copy(conv2d_isa isa, const char *kernel, const cpu_facts 
     c.options.kernel = kernel;
     other_cpu = cpu;
     prepared ready;
-    const conv2d_status status = prepare_case(&c, &ready);
-    if (status == CONV2D_KERNEL_MISMATCH) { /* made for wide rows */
-        other_cpu = NULL;
+    if (refuses(&c, &ready))
         return false;
-    }
-    cr_assert_eq(status, CONV2D_OK, "%s", describe_case(&c));
     char text[8192];
     conv2d_explain(&ready.plan, text, sizeof text);
     cr_assert(strstr(text, "as a dense 1x1"), "%s", text);
