@@ -54,14 +54,16 @@ bool k_is_left_alone(const spec *s)
 /*
  * AVX2: where tiles take any stride, or all registers, sums stay in theirs, and no weight becomes an operand again and
  * again (3x4, three taps: 67 and 62 instructions for 36 FMAs; as a loop, 24 for 12).  Not in a loop over any number of
- * taps, which gcc 12 keeps shorter itself (128x17x17 192x1x7 0.83, at the border).
+ * taps, which gcc 12 keeps shorter itself (128x17x17 192x1x7 0.83, at the border).  AVX-512: three vectors, of which
+ * clang 14 spills some else.
  */
 static bool fixes_sums(const spec *s)
 {
-    const bool applies = !s->taps.stride || is_full(s);
+    if (s->tile.columns == 1)
+        return false;
     if (s->isa->mask_registers)
-        return s->tile.channels == 3 && s->tile.columns > 1;
-    return !s->isa->mask_registers && s->tile.columns > 1 && s->taps.kernel_width && applies && !k_is_left_alone(s);
+        return s->tile.channels == 3;
+    return s->taps.kernel_width && (!s->taps.stride || is_full(s)) && !k_is_left_alone(s);
 }
 
 /* Other operands of several FMAs are made to live on between several taps, where a register is left for it. */

@@ -79,6 +79,7 @@ static void emit_residual(writer *w, const spec *s)
  * Whether it can write lines past the caches, for outputs that the last cache does not hold: lines that are written
  * whole need not be read first (Zen 4: 1->64 @572 3x3 1.4 to 1.5, 12->48 @400x380 1x1 1.4 to 1.5, 1->64 @360x640 5x5
  * 1.05 to 1.12 times as fast).  Rows of such outputs are cut into wide tiles; a border's two tiles of 32 are worth 4 %.
+ * Of more than two vectors such tiles have fewer columns.
  * AVX2 has two halves of a line to write, inside alone; CPUs that have BRIEF tiles do not ask it to (src/tiles.h).
  */
 static bool streams(const spec *s)

@@ -61,9 +61,9 @@ typedef struct tap_row {
 
 /* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  SHORT: one where tiles of W are short,
  * which is to say in 1x1 and with stride 2.  LEAN: those of D, NHWC, that have no variants for parts of vectors and,
- * unrolled, for rows of tiles inside the input.  FIRST and ODD: kernels of their own, too, for 3x3 and for 1x1 with any
- * stride, and what serves their remainders. */
-typedef enum tile_use { REST, MAIN, SHORT, LEAN, FIRST, FIRST_REST, ODD, ODD_REST } tile_use;
+ * unrolled, for rows of tiles inside the input.  OF_3X3, OF_1X1: kernels of their own, but of three taps, or of one,
+ * with any stride alone, as what serves their remainders is. */
+typedef enum tile_use { REST, MAIN, SHORT, LEAN, OF_3X3, OF_3X3_REST, OF_1X1, OF_1X1_REST } tile_use;
 
 typedef struct tile_row {
     int channels; /* W: output channels.  K and F: vectors of output channels.  D: output rows */
@@ -115,16 +115,16 @@ typedef struct spec {
 /* Whether there is such a tile with these taps. */
 static inline bool tile_suits(const tap_row *taps, const tile_row *tile)
 {
-    const int only = tile->use == ODD || tile->use == ODD_REST ? 1 : 3;
-    return tile->use < FIRST || (taps->kernel_width == only && taps->stride == 0);
+    static const int only[] = {[OF_3X3] = 3, [OF_3X3_REST] = 3, [OF_1X1] = 1, [OF_1X1_REST] = 1};
+    return only[tile->use] == 0 || (taps->kernel_width == only[tile->use] && taps->stride == 0);
 }
 
 /* Whether the dispatch table has a row for these taps and this tile. */
 static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
 {
     const bool is_short = tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2);
-    const bool suits = (tile->use == FIRST || tile->use == ODD) && tile_suits(taps, tile);
-    return tile->use == MAIN || is_short || suits;
+    const bool is_only = (tile->use == OF_3X3 || tile->use == OF_1X1) && tile_suits(taps, tile);
+    return tile->use == MAIN || is_short || is_only;
 }
 
 /* Whether no tap of the tile lies outside the input. */
