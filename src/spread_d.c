@@ -69,8 +69,9 @@ static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_
  * Then AVX2 has lost those whose other half is the next vector of channels, and what AVX-512 waits for lies in few sets
  * of the L1 and the L2.  One row takes several vectors at a time (gen/family_d_several.c), AVX2 two (Zen 3, 256x28x28
  * 1.3, 512x14x14 1.19, 128x56x56 1.15; but 240x28x28 0.88, 64x112x112 0.96, and with stride 1, where two rows share
- * half of what they read, 128 to 512 channels 0.88 to 1.02), AVX-512 four (Zen 5, 512x14x14 1.32, 256x28x28 1.1,
- * 128x56x56 1.27, 640x14x14 1.17; of other multiples of 64 channels 0.97 to 1.1, with stride 1 0.65 to 1.04).
+ * half of what they read, 128 to 512 channels 0.88 to 1.02), AVX-512 four (Zen 5, 512x14x14 1.32, 256x28x28 1.05 to
+ * 1.11, 128x56x56 1.06 to 1.29, 640x14x14 1.17; of other multiples of 64 channels 0.89 to 1.17, with stride 1 0.84 to
+ * 1.01, but 1024x7x7 1.13).
  */
 bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p)
 {
