@@ -241,13 +241,14 @@ static double k_few_loads_factor(const problem *p, const conv2d_kernel *kernel)
     const bool first = p->out.channel == 1 && p->in_channels <= FEW_IN;
     const bool narrow = p->out_width >= NARROWEST && p->out_width <= NARROW;
     const bool odd = vectors % 2 == 1 && vectors % 3 != 1;
+    const bool whole = p->out_channels % kernel->lanes == 0 && vectors % WHOLE == 0;
     if (kernel->lanes != CONV2D_OC_BLOCK || (kernel->tile_channels != ODD && kernel->tile_channels != WHOLE))
         return 1;
     if (!conv2d_cpu()->two_wide_fmas || has_large_l2())
         return NEVER;
     if (kernel->tile_channels == ODD)
         return odd ? 1 : NEVER;
-    return p->out_channels % (WHOLE * CONV2D_OC_BLOCK) == 0 && (first || narrow) ? 0.85 : NEVER;
+    return whole && (first || narrow) ? 0.85 : NEVER;
 }
 
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)

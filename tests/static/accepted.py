@@ -3,7 +3,6 @@
 
 VERSIONS = {'clang-tidy': '14', 'cppcheck': '2.10', 'gcc': '12'}
 
-FLOOR = 'the quotient is meant to be rounded down'
 EXACT = 'groups divide channels: the quotient is exact'
 SMALL = 'constants, and their product is small'
 POINTERS = 'an array of pointers is meant'
@@ -28,9 +27,6 @@ ACCEPTED = [
     ('clang-tidy', 'integrations/onnx/onnx_conformance.c', 'bugprone-integer-division', 'd->in_channels / d->groups',
      EXACT),
     ('clang-tidy', 'stress/huge.c', 'bugprone-integer-division', 'd->in_channels / d->groups', EXACT),
-    ('clang-tidy', 'src/predict_w.c', 'bugprone-integer-division', 'inner / b->block_vectors', FLOOR),
-    ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'vectors / most', FLOOR),
-    ('clang-tidy', 'src/predict.c', 'bugprone-integer-division', 'kernel->lanes / 8', 'lanes are 8 or 16'),
 
     ('clang-tidy', 'examples/upscale.c', 'bugprone-implicit-widening-of-multiplication-result', 'PNG_IMAGE_SIZE',
      'no picture has more than MOST_PIXELS'),
