@@ -26,15 +26,28 @@ void emit_k_edge_pixels(writer *w, const spec *s);
 /* Whether compilers choose registers and addresses without help. */
 bool k_is_left_alone(const spec *s);
 
+/* Whether a border tile leaves the tap of an output column out: it falls on the column of padding. */
+bool k_on_padding(const spec *s, int tap, int pixel);
+
 /* The weight vectors of a tap; the FMAs of one output column with the input at an address; and what makes the sums of
  * some columns stay where they are, at the end of a loop: gcc 12 lets them change places there. */
 void emit_k_weights(writer *w, const spec *s, int tap);
-void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address);
+void emit_k_fmas(writer *w, const spec *s, int tap, int pixel, const char *address);
 void emit_k_pins(writer *w, const spec *s, int first, int last);
 
 /* family_k_shared.c: whether taps share the broadcasts of inputs, and these taps, for a stride. */
 bool k_shares_inputs(const spec *s);
 void emit_k_shared_taps(writer *w, const spec *s, int stride);
+
+/* family_k_halved.c: how many sums a vector of channels has; and, if two columns share the last vector's, its bias and
+ * weights, the FMAs of a column, its sums as they are loaded, what is added to them, and where they are stored. */
+int k_sums_of(const spec *s, int vector);
+void emit_k_halved_load(writer *w, const char *variable, const char *address);
+void emit_k_halved_fmas(writer *w, const spec *s, int tap, int pixel, const char *address);
+void emit_k_halved_sums(writer *w, int pixel);
+void emit_k_halved_masks(writer *w);
+void emit_k_halved_residual(writer *w, int pixel);
+void emit_k_halved_store(writer *w, int pixel);
 
 /* family_k_short.c: whether a loop over channels that have one tap each is worth its code, and that loop. */
 bool k_has_short_loop(const spec *s);

@@ -62,7 +62,7 @@ static bool fixes_sums(const spec *s)
     if (s->tile.columns == 1)
         return false;
     if (s->isa->mask_registers)
-        return s->tile.channels == 3;
+        return s->tile.channels == 3 || s->halved;
     return s->taps.kernel_width && (!s->taps.stride || is_full(s)) && !k_is_left_alone(s);
 }
 
@@ -84,13 +84,22 @@ void emit_k_weights(writer *w, const spec *s, int tap)
     for (int v = 1; v < s->tile.channels; v++) {
         if (k_any_stride_avx2(s) && !k_is_left_alone(s)) /* not a register for each displacement */
             line(w, "OPAQUE(vector%d);", v);
-        line(w, "const %s weight%d = %s_loadu_ps(weights + vector%d + %d);", s->isa->vector, v, s->isa->prefix, v,
-             tap * 16);
+        if (s->halved) {
+            char address[48];
+            snprintf(address, sizeof address, "weights + vector%d + %d", v, tap * 16);
+            emit_k_halved_load(w, "const __m512 weight1", address);
+        } else
+            line(w, "const %s weight%d = %s_loadu_ps(weights + vector%d + %d);", s->isa->vector, v, s->isa->prefix, v,
+                 tap * 16);
     }
 }
 
-void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address)
+void emit_k_fmas(writer *w, const spec *s, int tap, int pixel, const char *address)
 {
+    if (s->halved) {
+        emit_k_halved_fmas(w, s, tap, pixel, address);
+        return;
+    }
     scope_begin(w);
     line(w, "%s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
     if (s->isa->mask_registers && fixes_sums(s)) /* clang 14 loads columns ahead, and spills */
@@ -108,12 +117,11 @@ void emit_k_fmas(writer *w, const spec *s, int pixel, const char *address)
 void emit_k_pins(writer *w, const spec *s, int first, int last)
 {
     for (int v = 0; v < s->tile.channels; v++)
-        for (int p = first; p <= last; p++)
+        for (int p = first; p <= last && p < k_sums_of(s, v); p++)
             line(w, "PIN(acc%d_%d);", v, p);
 }
 
-/* Whether a border tile leaves the tap of an output column out: it falls on the column of padding. */
-static bool on_padding(const spec *s, int tap, int pixel)
+bool k_on_padding(const spec *s, int tap, int pixel)
 {
     const int stride = s->taps.stride ? s->taps.stride : 1; /* larger ones leave out no more */
     const int from_left = pixel * stride + tap;
@@ -130,7 +138,7 @@ static void emit_tap(writer *w, const spec *s, int tap, int weight)
     emit_k_weights(w, s, weight);
     for (int p = 0; p < s->tile.columns; p++) {
         emit_k_step(w, s, p);
-        if (!on_padding(s, tap, p))
+        if (!k_on_padding(s, tap, p))
             emit_k_pixel(w, s, tap, p);
         else if (fixes_sums(s)) /* keeps its place among the others, or clang 14 spills (3x4, both borders) */
             emit_k_pins(w, s, p, p);
@@ -145,7 +153,7 @@ static void emit_taps_in_turn(writer *w, const spec *s)
     for (int tap = 0; tap < s->taps.kernel_width; tap++) {
         if (tap > 0 && !s->taps.stride)
             line(w, "taps += tap_pitch;");
-        if (s->tile.columns > 1 || !on_padding(s, tap, 0))
+        if (s->tile.columns > 1 || !k_on_padding(s, tap, 0))
             emit_tap(w, s, tap, tap);
     }
 }

@@ -83,7 +83,7 @@ void emit_k_step_back(writer *w, const spec *s, int pixel)
 
 /* Opaque again for each other column, and so is the pitch: gcc 12 would add it to the address before, in an instruction
  * of its own, instead of addressing a multiple of it. */
-static void emit_pixel_avx2(writer *w, const spec *s, int pixel)
+static void emit_pixel_avx2(writer *w, const spec *s, int tap, int pixel)
 {
     static const char *const offsets[] = {"0", "pitch", "2 * pitch", "pitch3", "4 * pitch", "pitch5"};
     const char *base = visits_columns(s) ? "pixels" : "taps";
@@ -94,7 +94,7 @@ static void emit_pixel_avx2(writer *w, const spec *s, int pixel)
         line(w, "OPAQUE(pitch);");
     else if (place % 2 == 0 && place > 0 && !k_is_left_alone(s))
         line(w, "OPAQUE(%s);", base);
-    emit_k_fmas(w, s, pixel, address);
+    emit_k_fmas(w, s, tap, pixel, address);
 }
 
 void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
@@ -102,14 +102,14 @@ void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
     static const char *const offsets[] = {"0", "pixel_pitch", "2 * pixel_pitch", "pixel_pitch3"};
     char address[48];
     if (k_any_stride_avx2(s)) {
-        emit_pixel_avx2(w, s, pixel);
+        emit_pixel_avx2(w, s, tap, pixel);
         return;
     }
     if (s->taps.stride)
         snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride + tap);
     else
         snprintf(address, sizeof address, "pixels[%s]", offsets[pixel % columns_in_reach(s)]);
-    emit_k_fmas(w, s, pixel, address);
+    emit_k_fmas(w, s, tap, pixel, address);
 }
 
 void emit_k_pixels(writer *w, const spec *s)

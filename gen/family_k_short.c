@@ -42,7 +42,7 @@ static void emit_one_of_round(writer *w, const spec *s, int channel)
     for (int p = 0; p < s->tile.columns; p++) {
         char address[48];
         snprintf(address, sizeof address, "AT(%s, %d * pitch)[%d]", p < 3 ? "taps" : "behind", p % 3, channel);
-        emit_k_fmas(w, s, p, address);
+        emit_k_fmas(w, s, 0, p, address);
     }
     block_end(w);
 }

@@ -2,18 +2,32 @@
 /* Where family K's sums come from and go to: a buffer, or an NHWC output. */
 #include "emit_k.h"
 
+/* Whether two columns share the vector. */
+static bool is_shared(const spec *s, int vector)
+{
+    return k_sums_of(s, vector) < s->tile.columns;
+}
+
 /* Sums start at the bias, or where the input channels before left them. */
 void emit_k_start(writer *w, const spec *s)
 {
     const int lanes = s->isa->lanes;
+    char sum[32];
     for (int v = 0; v < s->tile.channels; v++)
-        for (int p = 0; p < s->tile.columns; p++)
-            line(w, "%s acc%d_%d = %s_loadu_ps(tile->bias + %d);", s->isa->vector, v, p, s->isa->prefix, v * lanes);
+        for (int p = 0; p < k_sums_of(s, v); p++)
+            if (is_shared(s, v)) {
+                snprintf(sum, sizeof sum, "__m512 acc%d_%d", v, p);
+                emit_k_halved_load(w, sum, "tile->bias + 16");
+            } else
+                line(w, "%s acc%d_%d = %s_loadu_ps(tile->bias + %d);", s->isa->vector, v, p, s->isa->prefix, v * lanes);
     block_begin(w, "if (tile->accumulate)");
     line(w, "const float *sums = %s;", k_repeats(s) ? "to" : "tile->out");
     for (int p = 0; p < s->tile.columns; p++) {
         for (int v = 0; v < s->tile.channels; v++)
-            line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", v, p, s->isa->prefix, v * lanes);
+            if (is_shared(s, v))
+                emit_k_halved_sums(w, p);
+            else
+                line(w, "acc%d_%d = %s_loadu_ps(sums + %d);", v, p, s->isa->prefix, v * lanes);
         if (p + 1 < s->tile.columns)
             line(w, "sums += tile->out_column_pitch;");
     }
@@ -63,7 +77,9 @@ static void emit_residual(writer *w, const spec *s)
     line(w, "const float *residual = tile->residual%s;", k_repeats(s) ? " + (to - tile->out)" : "");
     for (int p = 0; p < columns; p++) {
         for (int v = 0; v < s->tile.channels; v++)
-            if (is_masked(s, v))
+            if (is_shared(s, v))
+                emit_k_halved_residual(w, p);
+            else if (is_masked(s, v))
                 line(w, "acc%d_%d = _mm512_add_ps(acc%d_%d, _mm512_maskz_loadu_ps(stored, residual + %d));", v, p, v, p,
                      v * lanes);
             else
@@ -85,7 +101,7 @@ static void emit_residual(writer *w, const spec *s)
 static bool streams(const spec *s)
 {
     enum { WIDE = 11, WIDE_AVX2 = 4, WIDE_HIGH = 4 };
-    if (!writes_nhwc(s))
+    if (!writes_nhwc(s) || s->halved)
         return false;
     if (s->isa->mask_registers)
         return s->border != BOTH && s->tile.columns >= (s->tile.channels > 2 ? WIDE_HIGH : WIDE);
@@ -97,6 +113,8 @@ static void emit_sum_store(writer *w, const spec *s, int v, int p, bool past_cac
     const int offset = v * s->isa->lanes;
     if (past_caches)
         line(w, "%s_stream_ps(out + %d, acc%d_%d);", s->isa->prefix, offset, v, p);
+    else if (is_shared(s, v))
+        emit_k_halved_store(w, p);
     else if (is_masked(s, v))
         line(w, "_mm512_mask_storeu_ps(out + %d, stored, acc%d_%d);", offset, v, p);
     else
@@ -150,9 +168,13 @@ static void emit_sum_stores(writer *w, const spec *s, const char *out)
 /* All clamp (Zen 4, NHWC 24->144 @56 1x1 with relu6: AVX-512 1.12, AVX2 1.24 times as fast as by the store). */
 void emit_k_sums(writer *w, const spec *s)
 {
-    const int count = s->tile.channels * s->tile.columns;
+    int count = 0;
+    for (int v = 0; v < s->tile.channels; v++)
+        count += k_sums_of(s, v);
     /* What is in no variable gcc 12 reads again for each store (Zen 5, NHWC, 1->16 @128 3x3 0.95). */
-    if (is_masked(s, s->tile.channels - 1))
+    if (s->halved)
+        emit_k_halved_masks(w);
+    else if (is_masked(s, s->tile.channels - 1))
         line(w, "const __mmask16 stored = (__mmask16)tile->store_mask;");
     if (finishes(s))
         emit_residual(w, s);

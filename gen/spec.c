@@ -53,11 +53,12 @@ static budget w_budget(const spec *s)
 static budget k_budget(const spec *s)
 {
     const int vectors = s->tile.channels, columns = s->tile.columns;
+    const int sums = vectors * columns - (s->halved ? columns / 2 : 0);
     return (budget){
-        .accumulators = vectors * columns,
-        .inputs = 1,
+        .accumulators = sums,
+        .inputs = s->halved ? 2 : 1,
         .weights = vectors,
-        .fmas = vectors * columns,
+        .fmas = sums,
         .loads = vectors + columns,
     };
 }
@@ -224,6 +225,11 @@ static bool has_straight_borders(const spec *s)
     return s->family == FAMILY_K && s->taps.kernel_width == 3;
 }
 
+static bool is_straight_border(const spec *s)
+{
+    return has_straight_borders(s) && (s->border == LEFT || s->border == RIGHT || s->border == BOTH);
+}
+
 /* Looped taps that know the stride. */
 static bool loops_at_stride(const spec *s)
 {
@@ -241,6 +247,13 @@ spec spec_called(spec tile, border border)
             tile.border = border == RIGHT ? EDGE : border == BOTH && !is_looped(&tile) ? BOTH : INTERIOR;
         else
             tile.border = is_looped(&tile) ? EDGE : border;
+        return tile;
+    }
+    if (tile.family == FAMILY_K && border >= RIGHT_HALF && tile.isa->mask_registers) {
+        static const enum border sides[] = {
+            [THROUGH] = INTERIOR, [ALONG] = LEFT, [RIGHT_HALF] = RIGHT, [FOLDED] = BOTH};
+        tile.border = sides[border];
+        tile.halved = true;
         return tile;
     }
     /* The others have no variants for half vectors. */
@@ -309,11 +322,25 @@ static bool has_brief(const spec *s)
     return s->family == FAMILY_K && !s->isa->mask_registers && !s->taps.stride && is_large(s);
 }
 
+/* Tiles of few columns are few in a layer; at a border they have those that maps of 7, 14, 20, 26 to 28 and 40 are cut
+ * into. */
+static bool has_halved(const spec *s)
+{
+    const int columns = s->tile.columns;
+    const bool usual = s->taps.stride == 0 && (s->taps.kernel_width == 1 || s->taps.kernel_width == 3);
+    const bool at_borders = columns % 7 == 0 || columns == 10 || columns == 13;
+    const bool has_border = s->border == INTERIOR || (is_straight_border(s) && at_borders);
+    return s->family == FAMILY_K && s->isa->mask_registers && usual && s->tile.channels == 2 && columns >= 7 &&
+           has_border;
+}
+
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == FOLDED;
     if (!tile_suits(&s->taps, &s->tile))
         return false;
+    if (s->halved)
+        return has_halved(s);
     if (s->border == THROUGH)
         return goes_through(s);
     if (s->border == ALONG)
@@ -364,6 +391,7 @@ void spec_name(const spec *s, char *name, size_t size)
         snprintf(stride, sizeof stride, "%d", s->taps.stride);
     const bool any = s->family == FAMILY_F || (s->family == FAMILY_K && !s->taps.stride);
     const char *layout = families[s->family].nhwc ? "nhwc" : any ? "any" : "nchw";
-    snprintf(name, size, "conv2d_f32_%s_%skw%s_s%s__%s_%c%dx%d%s", layout, rows, width, stride, s->isa->name,
-             families[s->family].letter, s->tile.channels, s->tile.columns, borders[s->border]);
+    snprintf(name, size, "conv2d_f32_%s_%skw%s_s%s__%s_%c%dx%d%s%s", layout, rows, width, stride, s->isa->name,
+             families[s->family].letter, s->tile.channels, s->tile.columns, s->halved ? "_halved" : "",
+             borders[s->border]);
 }

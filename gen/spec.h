@@ -110,6 +110,7 @@ typedef struct spec {
     tile_row tile;
     border border;
     int at_once; /* D, NHWC: the part of a tile that takes so many vectors of channels; sums are as of more rows */
+    bool halved; /* K: the last vector has at most half its channels, of two columns */
 } spec;
 
 /* Whether there is such a tile with these taps. */

@@ -4,7 +4,7 @@
 
 static spec interior_spec(const tile_set *set, const tap_row *taps, const tile_row *tile)
 {
-    return (spec){set->family, set->isa, *taps, *tile, INTERIOR, 0};
+    return (spec){set->family, set->isa, *taps, *tile, INTERIOR, 0, false};
 }
 
 static void emit_function(writer *w, const spec *s)

@@ -2,6 +2,7 @@
 /* A plan in words, and a chain. */
 #include "chain.h"
 #include "text.h"
+#include "tiles.h"
 
 static void say_problem(text *t, const problem *p)
 {
@@ -46,6 +47,8 @@ static void say_blocking(text *t, const ready_plan *plan)
             b->scratch_column ? ", whose pixels are copied to the workspace" : "");
         if (plan->kernel->three_taps && plan->problem.kernel_width == 3)
             say(t, ", inside the input with three unrolled taps");
+        if (k_halves(&plan->problem, plan->kernel))
+            say(t, ", where two columns share the last vector of channels");
         if (b->groups_inside > 1)
             say(t, ", each visited by all groups in turn");
     }

@@ -160,6 +160,8 @@ enum { CONV2D_THROUGH = 4 };
 enum { CONV2D_FILL = 6 };
 /* K: the variant for short sums inside, or NULL. */
 enum { CONV2D_BRIEF = 4 };
+/* Added to each: that of K, AVX-512, where two columns share the last vector of channels, or NULL. */
+enum { CONV2D_HALVED = 4 };
 /* D, rolling down: the variant for the first and the last vector of a row, or NULL. */
 enum { CONV2D_ENDS = 4 };
 /* W: the one for one output channel that goes along the columns. */

@@ -251,6 +251,18 @@ static double k_few_loads_factor(const problem *p, const conv2d_kernel *kernel)
     return whole && (first || narrow) ? 0.85 : NEVER;
 }
 
+/* What a row's tiles of two vectors gain where columns share the second one: a quarter of their FMAs, but for borders
+ * that have no such tiles. */
+static double k_halved_cycles(const problem *p, const conv2d_kernel *kernel, size_t in_channels)
+{
+    const size_t pieces = conv2d_tiles_per_row(p, kernel), columns = p->out_width / pieces;
+    if (!k_halves(p, kernel) || !tile_of(kernel, 2, columns)->variant[CONV2D_HALVED])
+        return 0;
+    const bool plain = kernel->kernel_width > 1 && !tile_of(kernel, 2, columns)->variant[CONV2D_HALVED | CONV2D_BOTH];
+    const double inner = plain ? real(pieces - min_size(pieces, 2)) / real(pieces) : 1;
+    return 0.25 * inner * k_row_cycles(p, kernel, 2, in_channels);
+}
+
 static double k_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t most = kernel->tile_channels, vectors = divide_up(p->out_channels, kernel->lanes),
@@ -261,8 +273,9 @@ static double k_cycles(const problem *p, const conv2d_kernel *kernel)
     const size_t blocks = conv2d_is_pointwise(p) ? conv2d_choose_blocking(p, kernel).channel_blocks : 1;
     const size_t block = divide_up(p->in_channels, blocks);
     const double latency = leaves_one(p, kernel) ? 1.17 : 1;
-    const double per_tap =
-        full * k_row_cycles(p, kernel, most, block) + (rest ? latency * k_row_cycles(p, kernel, rest, block) : 0);
+    const double per_tap = full * k_row_cycles(p, kernel, most, block) +
+                           (rest ? latency * k_row_cycles(p, kernel, rest, block) : 0) -
+                           k_halved_cycles(p, kernel, block);
     const double taps = conv2d_valid_rows(p) * conv2d_valid_columns(p) / real(p->out_width) * real(p->in_channels);
     /* Cycles per 16 outputs: whole vectors of NHWC channels go straight to memory, NCHW is transposed. */
     const bool light = conv2d_ends_lightly(p, kernel), three = spares_loads(p, kernel);

@@ -94,7 +94,9 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
                 run->tile.streams ? run->buffer : next_outputs(run, at, strip, column + piece->columns);
             look_ahead(run, at, piece, tile, begin);
         }
-        tile_function(run->plan->kernel, row, brief ? CONV2D_BRIEF : piece->sides)(&run->tile);
+        const int halved = piece->sides | CONV2D_HALVED;
+        const bool shares = at->halved && row->variant[halved];
+        tile_function(run->plan->kernel, row, brief ? CONV2D_BRIEF : shares ? halved : piece->sides)(&run->tile);
         run->tile.out += (ptrdiff_t)piece->tiles * run->tile.out_step;
         if (run->tile.residual)
             run->tile.residual += (ptrdiff_t)piece->tiles * run->tile.out_step;
@@ -152,27 +154,28 @@ static void share_weights(const k_run *run, k_position *at, size_t tiles)
 {
     const problem *p = run->p;
     at->weights_step = 0;
-    if (!run->input_stays || at->oc + run->channels >= p->out_channels)
+    if (!run->input_stays || at->oc + at->channels >= p->out_channels)
         return;
-    at->next_weights = packed_weights(p, run->args->packed, at->group, at->oc + run->channels);
+    at->next_weights = packed_weights(p, run->args->packed, at->group, at->oc + at->channels);
     at->weights_share = divide_up(packed_block_size(p) * run->channels / CONV2D_OC_BLOCK, tiles);
     const size_t step = divide_up(at->weights_share, p->in_channels);
     at->weights_step = step <= LINE_FLOATS ? step : 0;
 }
 
-/* Tiles [begin, end) of one chunk for the output channels from `oc` on. */
-static void run_channels(k_run *run, k_group from, size_t oc, size_t begin, size_t end)
+/* Tiles [begin, end) of one chunk for a tile of output channels. */
+static void run_channels(k_run *run, k_group from, size_t channel_tile, size_t begin, size_t end)
 {
     const problem *p = run->p;
-    const size_t lanes = run->plan->kernel->lanes;
+    const size_t lanes = run->plan->kernel->lanes, oc = first_channel(run, channel_tile);
     k_position at = {
         .in = run->pixels,
         .out = (ptrdiff_t)from.image * p->out.image + (ptrdiff_t)(from.group * p->out_channels + oc) * p->out.channel,
         .group = from.group,
         .oc = oc,
-        .channels = min_size(p->out_channels - oc, run->channels),
+        .channels = first_channel(run, channel_tile + 1) - oc,
     };
     at.vectors = divide_up(at.channels, lanes);
+    at.halved = run->halves && channel_tile + 1 == run->channel_tiles && at.vectors == 2;
     const float *weights = packed_weights(p, run->args->packed, at.group, oc);
     at.first = begin;
     share_weights(run, &at, end - begin);
@@ -204,7 +207,7 @@ static void find_pixels(k_run *run, k_group from, size_t chunk, size_t begin, si
 static void run_units(k_run *run, share units)
 {
     const problem *p = run->p;
-    const size_t tiles = p->out_height * run->per_row, channel_tiles = divide_up(p->out_channels, run->channels);
+    const size_t tiles = p->out_height * run->per_row, channel_tiles = run->channel_tiles;
     const size_t chunks = run->plan->blocking.tile_chunks, inside = run->plan->blocking.groups_inside;
     const size_t outside = inside > 1 ? 1 : p->groups, per_tile = channel_tiles * inside;
     for (size_t unit = units.begin; unit < units.end;) {
@@ -215,11 +218,11 @@ static void run_units(k_run *run, share units)
         const division of_group = divide(outer.remainder - first * per_tile, count * channel_tiles);
         const division in_chunk = divide(of_group.remainder, count);
         const k_group from = {of_image.quotient, of_image.remainder + of_group.quotient};
-        size_t oc = in_chunk.quotient * run->channels, tile = in_chunk.remainder;
+        size_t channel_tile = in_chunk.quotient, tile = in_chunk.remainder;
         find_pixels(run, from, chunk, first, first + count);
-        for (; oc < p->out_channels && unit < units.end; oc += run->channels, tile = 0) {
+        for (; channel_tile < channel_tiles && unit < units.end; channel_tile++, tile = 0) {
             const size_t left = min_size(count - tile, units.end - unit);
-            run_channels(run, from, oc, first + tile, first + tile + left);
+            run_channels(run, from, channel_tile, first + tile, first + tile + left);
             unit += left;
         }
     }
@@ -300,6 +303,8 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.masks_of[0].columns = run.masks_of[1].columns = 0;
     run.workspace = NULL;
     run.channels = (size_t)kernel->tile_channels * kernel->lanes;
+    run.channel_tiles = divide_up(p->out_channels, run.channels);
+    run.halves = k_halves(p, kernel);
     run.per_row = plan->blocking.tiles_per_row;
     run.strip_columns =
         min_size(STRIP_COLUMNS, divide(BUFFER_FLOATS, run.channels * kernel->lanes).quotient * kernel->lanes);
@@ -342,7 +347,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.pointwise = conv2d_is_pointwise(p);
     run.tile.streams = streams_outputs(&run);
     run.tile.prefetch_pitch = run.tile.streams ? 0 : nhwc ? p->out.column : p->out.channel;
-    const size_t units = p->batch * p->groups * p->out_height * run.per_row * divide_up(p->out_channels, run.channels);
+    const size_t units = p->batch * p->groups * p->out_height * run.per_row * run.channel_tiles;
     run_units(&run, share_of(units, part, parts));
     /* Other threads might see what this one writes next before lines that went past the caches.  A fence for each row
      * of tiles would take 1 to 5 % (Zen 4). */

@@ -24,9 +24,11 @@ typedef struct k_run {
     pitches in;     /* of the input, or of what the workspace holds of it */
     size_t filling; /* which (image, group, chunk) that is */
     float *workspace;
-    const float *pixels;  /* row 0, column 0 of the image's group, there */
-    size_t channels;      /* of the main tile, at most */
-    size_t per_row;       /* column tiles */
+    const float *pixels; /* row 0, column 0 of the image's group, there */
+    size_t channels;     /* of the main tile, at most */
+    size_t channel_tiles;
+    bool halves;    /* two columns share the last vector of output channels, which is the second one of its tile */
+    size_t per_row; /* column tiles */
     size_t strip_columns; /* at most, so that the sums fit in the buffer; a multiple of the lanes */
     conv2d_tile tile;
     conv2d_tile_store store;
@@ -58,6 +60,7 @@ typedef struct k_position {
     const float *in; /* the group's first channel */
     ptrdiff_t out;   /* offset of the first of the output channels */
     size_t group, oc, channels, vectors;
+    bool halved;  /* two columns may share the last vector */
     size_t first; /* of the column tiles that they have */
     /* Floats of the weights of the output channels that follow: where they begin, how many each tile fetches, and how
      * many of these with each input channel; or none. */
@@ -94,6 +97,18 @@ const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece);
 
 /* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
 void conv2d_k_fill_scratch(k_run *run, const float *in, size_t begin, size_t end);
+
+/* Where the output channels of a tile begin.  The last one has a whole vector before one that is shared, even if it has
+ * to take that of the tile before. */
+static inline size_t first_channel(const k_run *run, size_t tile)
+{
+    const size_t channels = run->p->out_channels;
+    if (tile == run->channel_tiles)
+        return channels;
+    const bool alone =
+        run->halves && tile + 1 == run->channel_tiles && channels - tile * run->channels <= CONV2D_OC_BLOCK;
+    return tile * run->channels - (alone ? CONV2D_OC_BLOCK : 0);
+}
 
 /* The first output column of one of a row's tiles. */
 static inline size_t first_column(const k_run *run, size_t tile)

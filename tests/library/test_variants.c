@@ -175,7 +175,8 @@ static grid grid_of(const conv2d_kernel_info *info)
     case 'w': /* groups of up to 14 vectors between two that lie at edges */
         return (grid){18, 1, 1, 16 * info->lanes, info->lanes / 2};
     case 'k':
-        return (grid){info->tile_channels, info->lanes, 1, 2 * info->tile_columns + 1, 1};
+        /* Half a vector of AVX-512, too, which two columns share behind a whole one. */
+        return (grid){info->tile_channels, 8, 1, 2 * info->tile_columns + 1, 1};
     case 'f':
         return (grid){128, info->lanes, 1, 1, 1};
     case 'd':

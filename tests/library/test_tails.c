@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The last vector of output channels of family K, AVX-512, which two columns share where it has at most eight channels:
+ * as on CPUs that begin two FMAs of 512 bits in a cycle, whichever this one is.
+ */
+#include <string.h>
+
+#include "other_cpu.h"
+#include "support.h"
+
+enum { LANES = 16, HALF = LANES / 2 };
+
+static cpu_facts two_wide(size_t l2_bytes)
+{
+    cpu_facts facts = real_cpu();
+    facts.two_wide_fmas = true;
+    facts.l2_bytes = l2_bytes;
+    return facts;
+}
+
+/* 3x3 and 1x1, any stride, with 17 to 67 output channels a group. */
+static conv_case tail_case(size_t i)
+{
+    const size_t taps = i % 3 == 2 ? 1 : 3, stride = 1 + i / 5 % 3, groups = i % 7 == 6 ? 2 : 1;
+    const size_t out_channels = groups * (LANES + 1 + i * 11 % 51);
+    conv_case c = {.desc = simple_desc(groups * (1 + i % 5), 0, 0, out_channels, taps, taps),
+                   .options = options_for(CONV2D_ISA_AVX512)};
+    conv2d_desc *const d = &c.desc;
+    d->groups = groups;
+    d->stride_h = 1 + i % 2;
+    d->stride_w = stride;
+    d->pad_top = taps > 1 ? i / 2 % 2 : 0;
+    d->pad_left = taps > 1 ? i / 3 % 2 : 0;
+    d->pad_right = taps > 1 ? i / 4 % 2 : 0;
+    d->in_height = input_for(1 + i % 4, taps, d->stride_h, 1, d->pad_top);
+    d->in_width = input_for(2 + i * 13 % 59, taps, stride, 1, d->pad_left + d->pad_right);
+    d->in_layout = i % 8 == 7 ? CONV2D_NCHW : CONV2D_NHWC;
+    d->out_layout = i % 4 == 3 ? CONV2D_NCHW : CONV2D_NHWC;
+    if (i % 9 == 4 && d->out_layout == CONV2D_NHWC) /* a slice of a concatenation */
+        d->out_pitch[2] = out_channels + 5;
+    d->activation = (conv2d_activation)(i / 2 % (CONV2D_MISH + 1));
+    c.options.kernel = taps == 1 ? "conv2d_f32_any_kw1_sany__avx512_k2x14" : "conv2d_f32_any_kw3_sany__avx512_k2x14";
+    vary_case(&c, i);
+    return c;
+}
+
+/* In one piece, and where an L2 of a few weights has sums of some input channels wait in memory for those of others. */
+Test(tails, two_columns_share_a_vector)
+{
+    require_isa(CONV2D_ISA_AVX512);
+    size_t shared = 0, blocked = 0;
+    for (size_t i = 0; i < 1200; i++) {
+        conv_case c = tail_case(i);
+        const cpu_facts facts = two_wide(i % 6 == 5 ? 4096 : 1 << 20);
+        if (i % 6 == 5)
+            c.desc.in_channels = c.desc.groups * (33 + i % 50);
+        const size_t rest = (c.desc.out_channels / c.desc.groups - 1) % LANES + 1;
+        char text[8192];
+        other_cpu = &facts;
+        check_explained(&c, text, sizeof text);
+        other_cpu = NULL;
+        const bool shares = strstr(text, "two columns share the last vector") != NULL;
+        cr_assert_eq(shares, rest <= HALF, "%s", describe_case(&c));
+        shared += shares;
+        blocked += shares && !strstr(text, "in_channels in 1 pieces");
+    }
+    cr_assert(shared > 400 && blocked > 50, "%zu cases, %zu in blocks", shared, blocked);
+}
+
+/* Others keep a vector of 16 lanes for each column. */
+Test(tails, one_fma_a_cycle_shares_none)
+{
+    require_isa(CONV2D_ISA_AVX512);
+    cpu_facts one = two_wide(1 << 20), far = two_wide(2 << 20);
+    one.two_wide_fmas = false;
+    for (size_t i = 0; i < 120; i++) {
+        const conv_case c = tail_case(i);
+        char text[8192];
+        other_cpu = i % 2 ? &one : &far;
+        check_explained(&c, text, sizeof text);
+        other_cpu = NULL;
+        cr_assert(!strstr(text, "two columns share"), "%s", describe_case(&c));
+    }
+}
+
+/* 3x3 of planes, too, and not 3x9, whose third vector would be half idle; of 1x1 planes W has no idle lanes. */
+Test(tails, shared_vectors_are_chosen)
+{
+    static const struct {
+        size_t channels, size, out_channels, taps;
+        conv2d_layout layout;
+        const char *kernel;
+    } rows[] = {
+        {40, 28, 40, 3, CONV2D_NCHW, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+        {96, 20, 24, 3, CONV2D_NHWC, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+        {72, 28, 40, 1, CONV2D_NHWC, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
+        {72, 28, 48, 1, CONV2D_NHWC, "conv2d_f32_any_kw1_sany__avx512_k3x9"},
+        {72, 28, 40, 1, CONV2D_NCHW, "conv2d_f32_nchw_kw1_s1__avx512_w8x2"},
+    };
+    require_isa(CONV2D_ISA_AVX512);
+    const cpu_facts facts = two_wide(1 << 20);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        conv_case c = {.desc = simple_desc(rows[i].channels, rows[i].size, rows[i].size, rows[i].out_channels,
+                                           rows[i].taps, rows[i].taps),
+                       .options = options_for(CONV2D_ISA_AVX512)};
+        conv2d_plan plan;
+        c.desc.in_layout = c.desc.out_layout = rows[i].layout;
+        c.desc.pad_top = c.desc.pad_left = c.desc.pad_bottom = c.desc.pad_right = rows[i].taps / 2;
+        other_cpu = &facts;
+        cr_assert_eq(conv2d_plan_init(&plan, &c.desc, &c.options), CONV2D_OK, "%s", describe_case(&c));
+        other_cpu = NULL;
+        cr_expect_str_eq(conv2d_kernel_name(&plan), rows[i].kernel, "%s: %s", describe_case(&c),
+                         conv2d_kernel_name(&plan));
+    }
+}
