@@ -102,8 +102,7 @@ static bool copies_band(const problem *p, const conv2d_kernel *kernel)
         const bool quads = kernel->lanes == CONV2D_OC_BLOCK && conv2d_d_lines_crowd(kernel, p);
         return !quads && crowds_sets(p, kernel);
     }
-    const size_t pitch = (size_t)p->in.column * p->stride_w * sizeof(float);
-    return pitch % 2048 == 0;
+    return d_shares_two_sets(p) && !conv2d_d_lines_crowd(kernel, p);
 }
 
 /* Pixels that a band of so many output rows and columns reads. */

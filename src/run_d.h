@@ -83,10 +83,16 @@ static inline size_t d_row_step(const conv2d_kernel *kernel, const problem *p)
     return !kernel->nhwc && kernel->kernel_width ? p->dilation_h : 1;
 }
 
+/* spread_d.c, NHWC: whether tiles of one row, of which some take several vectors of channels at a time, are better than
+ * those of two. */
+bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p);
+/* Whether the pixels of a tile's row share two sets of the L1. */
+static inline bool d_shares_two_sets(const problem *p)
+{
+    return (size_t)p->in.column * p->stride_w * sizeof(float) % 2048 == 0;
+}
 /* spread_d.c: the output rows (those in the first of so many steps), and of an NHWC kernel the columns, over the tiles
  * that serve them well. */
-/* NHWC: whether tiles of one row that take several vectors of channels at a time are better than those of two. */
-bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p);
 d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p);
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p);
 

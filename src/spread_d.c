@@ -72,17 +72,24 @@ static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_
  * half of what they read, 128 to 512 channels 0.88 to 1.02), AVX-512 four (Zen 5, 512x14x14 1.32, 256x28x28 1.05 to
  * 1.11, 128x56x56 1.06 to 1.29, 640x14x14 1.17; of other multiples of 64 channels 0.89 to 1.17, with stride 1 0.84 to
  * 1.01, but 1024x7x7 1.13).
+ * Groups of up to four channels read one row's lines again for each of their channels, if the L1 keeps those, instead
+ * of a copy (Zen 5, 256x112x112 256x3x3 s2 g64 1.29, 256x56x56 1.17, 256x112x112 g128 1.78; of eight channels 0.83 to
+ * 1.13).
  */
 bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p)
 {
-    enum { SET_BYTES = 4096, QUAD = 4 * CONV2D_OC_BLOCK };
+    enum { SET_BYTES = 4096, QUAD = 4 * CONV2D_OC_BLOCK, FEW_IN = 4 };
     const bool wide = kernel->lanes == CONV2D_OC_BLOCK, apart = p->in.channel == 1 && p->out.channel == 1;
     const bool quads = wide && !kernel->grouped && apart && p->groups % QUAD == 0 && p->stride_h > 1;
     const bool several = kernel->nhwc && kernel->kernel_width == 3 && kernel->stride_w == 2;
     const size_t bytes = (size_t)p->in.column * sizeof(float) | SET_BYTES, period = bytes & (~bytes + 1);
     const size_t columns = (kernel->tile_columns - 1) * p->stride_w + p->kernel_width;
     const size_t lines = ((kernel->tile_channels - 1) * p->stride_h + p->kernel_height) * columns;
-    return several && (wide ? quads : waits_like_zen3(kernel)) && lines > conv2d_cpu()->l1_bytes / period * 2 / 3;
+    const size_t room = conv2d_cpu()->l1_bytes / period;
+    if (wide && kernel->grouped)
+        return several && apart && d_shares_two_sets(p) && p->in_channels <= FEW_IN && lines > room &&
+               p->kernel_height * columns <= room;
+    return several && (wide ? quads : waits_like_zen3(kernel)) && lines > room * 2 / 3;
 }
 
 /* Whether tiles of so many output rows, more than one, serve the problem well.  Unrolled NCHW ones are made for one

@@ -334,3 +334,34 @@ Test(pixels, that_crowd_the_cache_are_copied)
     }
     other_cpu = NULL;
 }
+
+/* AVX-512, 3x3 with stride 2: groups of up to four channels are not, if an L1 keeps what one row of outputs reads. */
+Test(pixels, of_few_channels_a_group_stay)
+{
+    static const struct {
+        size_t channels, in_channels, stride;
+        bool copied;
+    } rows[] = {{256, 4, 2, false}, {256, 2, 2, false}, {256, 8, 2, true}, {512, 4, 2, true},
+                {768, 4, 2, false}, {256, 4, 1, false}, {512, 4, 1, true}};
+    require_isa(CONV2D_ISA_AVX512);
+    cpu_facts facts = real_cpu();
+    facts.l1_bytes = 48 << 10;
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
+        for (size_t width = 27; width < 34; width++) {
+            conv_case c = {.desc = simple_desc(rows[i].channels, 9, width, rows[i].channels, 3, 3),
+                           .options = options_for(CONV2D_ISA_AVX512)};
+            prepared ready;
+            c.desc.groups = rows[i].channels / rows[i].in_channels;
+            c.desc.stride_h = c.desc.stride_w = rows[i].stride;
+            c.desc.pad_top = c.desc.pad_left = c.desc.pad_bottom = c.desc.pad_right = 1;
+            c.desc.in_layout = c.desc.out_layout = CONV2D_NHWC;
+            c.parts = i % 4;
+            c.side = (guard_side)(width % 2);
+            other_cpu = &facts;
+            cr_assert_eq(prepare_case(&c, &ready), CONV2D_OK, "%s", describe_case(&c));
+            run_case(&c, &ready);
+            other_cpu = NULL;
+            compare_case(&c, &ready);
+            cr_assert_eq(conv2d_workspace_size(&ready.plan, 1) > 0, rows[i].copied, "%s", describe_case(&c));
+        }
+}

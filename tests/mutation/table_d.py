@@ -165,6 +165,8 @@ FAMILY_D = [
      '    if (conv2d_planes_thrash(p, kernel))\n        return true;\n', '', 'planes'),
     ('a panel of pixels begins where one of planes would (W)', 'src/run_w_panel.c',
      'at->row + (ptrdiff_t)first * run->p->in.column,', 'at->row + (ptrdiff_t)first,', 'pixels random'),
+    ('groups of eight channels read one row of outputs in place (D, NHWC)', 'src/spread_d.c',
+     'QUAD = 4 * CONV2D_OC_BLOCK, FEW_IN = 4', 'QUAD = 4 * CONV2D_OC_BLOCK, FEW_IN = 8', 'pixels'),
     ('the first tile leaves columns out of the panel (W, AVX2)', 'gen/family_w_taps.c',
      'if (s->border == FILL)', 'if (s->border == FILL && v + 1 < s->tile.columns)', 'variants'),
     ('columns behind the last main tile are not copied (W, AVX2)', 'src/run_w_panel.c',
