@@ -322,16 +322,16 @@ static bool has_brief(const spec *s)
     return s->family == FAMILY_K && !s->isa->mask_registers && !s->taps.stride && is_large(s);
 }
 
-/* Tiles of few columns are few in a layer; at a border they have those that maps of 7, 14, 20, 26 to 28 and 40 are cut
- * into. */
+/* Tiles of few columns are few in a layer, and looped taps are those of few layers; at a border they have those that
+ * maps of 7, 14, 20, 26 to 28 and 40 are cut into. */
 static bool has_halved(const spec *s)
 {
     const int columns = s->tile.columns;
-    const bool usual = s->taps.stride == 0 && (s->taps.kernel_width == 1 || s->taps.kernel_width == 3);
+    const int least = s->taps.kernel_width ? 7 : 13;
     const bool at_borders = columns % 7 == 0 || columns == 10 || columns == 13;
     const bool has_border = s->border == INTERIOR || (is_straight_border(s) && at_borders);
-    return s->family == FAMILY_K && s->isa->mask_registers && usual && s->tile.channels == 2 && columns >= 7 &&
-           has_border;
+    return s->family == FAMILY_K && s->isa->mask_registers && s->taps.stride == 0 && s->tile.channels == 2 &&
+           columns >= least && has_border;
 }
 
 bool spec_generated(const spec *s)

@@ -18,10 +18,14 @@ static cpu_facts two_wide(size_t l2_bytes)
     return facts;
 }
 
-/* 3x3 and 1x1, any stride, with 17 to 67 output channels a group. */
+/* 3x3, 1x1 and 5x5, any stride, with 17 to 67 output channels a group. */
 static conv_case tail_case(size_t i)
 {
-    const size_t taps = i % 3 == 2 ? 1 : 3, stride = 1 + i / 5 % 3, groups = i % 7 == 6 ? 2 : 1;
+    static const size_t widths[] = {3, 1, 5};
+    static const char *const kernels[] = {"conv2d_f32_any_kw3_sany__avx512_k2x14",
+                                          "conv2d_f32_any_kw1_sany__avx512_k2x14",
+                                          "conv2d_f32_any_kwany_sany__avx512_k2x14"};
+    const size_t taps = widths[i % 3], stride = 1 + i / 5 % 3, groups = i % 7 == 6 ? 2 : 1;
     const size_t out_channels = groups * (LANES + 1 + i * 11 % 51);
     conv_case c = {.desc = simple_desc(groups * (1 + i % 5), 0, 0, out_channels, taps, taps),
                    .options = options_for(CONV2D_ISA_AVX512)};
@@ -39,7 +43,7 @@ static conv_case tail_case(size_t i)
     if (i % 9 == 4 && d->out_layout == CONV2D_NHWC) /* a slice of a concatenation */
         d->out_pitch[2] = out_channels + 5;
     d->activation = (conv2d_activation)(i / 2 % (CONV2D_MISH + 1));
-    c.options.kernel = taps == 1 ? "conv2d_f32_any_kw1_sany__avx512_k2x14" : "conv2d_f32_any_kw3_sany__avx512_k2x14";
+    c.options.kernel = kernels[i % 3];
     vary_case(&c, i);
     return c;
 }
