@@ -95,6 +95,7 @@ typedef struct conv2d_tile {
     ptrdiff_t out_channel_pitch;  /* W */
     ptrdiff_t out_column_pitch;   /* K */
     bool streams;                 /* K, wide tiles of AVX-512: whole lines are written past the caches */
+    bool pairs;                   /* K, AVX-512, 1x1, one vector: input channels are read two at a time */
     const float *residual;        /* added to the sums before the activation, pitched as `out`; or NULL */
     conv2d_activation activation; /* K: of what goes straight to the output */
     float act_a, act_b;

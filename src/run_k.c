@@ -345,6 +345,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.looks_ahead = kernel->tile_columns > 1 && !run.brief;
     run.input_stays = run.looks_ahead && (run.workspace || k_input_stays(plan));
     run.pointwise = conv2d_is_pointwise(p);
+    run.tile.pairs = run.pointwise && run.in.channel == 1 && shuffles_beside_fmas();
     run.tile.streams = streams_outputs(&run);
     run.tile.prefetch_pitch = run.tile.streams ? 0 : nhwc ? p->out.column : p->out.channel;
     const size_t units = p->batch * p->groups * p->out_height * run.per_row * run.channel_tiles;

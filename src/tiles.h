@@ -84,14 +84,20 @@ static inline conv2d_tile_fn *tile_function(const conv2d_kernel *kernel, const c
     return kernel->functions[row->variant[variant]];
 }
 
-/* K, AVX-512: whether the last vector has so few channels that two columns share it (gen/family_k_halved.c).  Not
- * measured but on Zen 5; blends would take the FMAs' ports on Intel's CPUs. */
+/* Whether shuffles within 128 bits and blends cost an AVX-512 tile nothing: they would take the FMAs' ports on Intel's
+ * CPUs, and nothing was measured on Zen 4. */
+static inline bool shuffles_beside_fmas(void)
+{
+    return conv2d_cpu()->two_wide_fmas && !has_large_l2();
+}
+
+/* K, AVX-512: whether the last vector has so few channels that two columns share it (gen/family_k_halved.c). */
 static inline bool k_halves(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t last = (p->out_channels - 1) % CONV2D_OC_BLOCK;
     const bool few = p->out_channels > CONV2D_OC_BLOCK && last < CONV2D_OC_BLOCK / 2;
-    return few && conv2d_cpu()->two_wide_fmas && !has_large_l2() && kernel->lanes == CONV2D_OC_BLOCK &&
-           kernel->tile_channels == 2 && tile_of(kernel, 2, kernel->tile_columns)->variant[CONV2D_HALVED];
+    return few && shuffles_beside_fmas() && kernel->lanes == CONV2D_OC_BLOCK && kernel->tile_channels == 2 &&
+           tile_of(kernel, 2, kernel->tile_columns)->variant[CONV2D_HALVED];
 }
 
 /* The largest number of channels, at most `limit` and at most `most`, for which the kernel has a tile. */
