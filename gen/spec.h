@@ -61,9 +61,9 @@ typedef struct tap_row {
 
 /* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  SHORT: one where tiles of W are short,
  * which is to say in 1x1 and with stride 2.  LEAN: those of D, NHWC, that have no variants for parts of vectors and,
- * unrolled, for rows of tiles inside the input.  OF_3X3, OF_1X1: kernels of their own, but of three taps, or of one,
- * with any stride alone, as what serves their remainders is. */
-typedef enum tile_use { REST, MAIN, SHORT, LEAN, OF_3X3, OF_3X3_REST, OF_1X1, OF_1X1_REST } tile_use;
+ * unrolled, for rows of tiles inside the input.  OF_3X3: kernels of their own, but of three taps with any stride
+ * alone, as what serves their remainders is. */
+typedef enum tile_use { REST, MAIN, SHORT, LEAN, OF_3X3, OF_3X3_REST } tile_use;
 
 typedef struct tile_row {
     int channels; /* W: output channels.  K and F: vectors of output channels.  D: output rows */
@@ -116,15 +116,15 @@ typedef struct spec {
 /* Whether there is such a tile with these taps. */
 static inline bool tile_suits(const tap_row *taps, const tile_row *tile)
 {
-    static const int only[] = {[OF_3X3] = 3, [OF_3X3_REST] = 3, [OF_1X1] = 1, [OF_1X1_REST] = 1};
-    return only[tile->use] == 0 || (taps->kernel_width == only[tile->use] && taps->stride == 0);
+    const bool of_3x3 = tile->use == OF_3X3 || tile->use == OF_3X3_REST;
+    return !of_3x3 || (taps->kernel_width == 3 && taps->stride == 0);
 }
 
 /* Whether the dispatch table has a row for these taps and this tile. */
 static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
 {
     const bool is_short = tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2);
-    const bool is_only = (tile->use == OF_3X3 || tile->use == OF_1X1) && tile_suits(taps, tile);
+    const bool is_only = tile->use == OF_3X3 && tile_suits(taps, tile);
     return tile->use == MAIN || is_short || is_only;
 }
 

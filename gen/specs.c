@@ -33,20 +33,16 @@ static const tile_row w_avx2[] = {
 };
 
 /* Every number of columns up to the widest, so that a row is cut into even pieces without waste.  8x1 and 6x1 are for
- * maps of one column, where the FMAs of one or two sums wait for each other.  4x6 and 3x9 have fewer loads for their
- * FMAs: the one is for 3x3 of first layers, whose NHWC pixels of 64 channels it writes whole, and of narrow maps, the
- * other for 1x1 of odd numbers of vectors, of which 2x14 leaves one (src/predict.c); rows that are not cut into its
- * columns have 2x14. */
+ * maps of one column, where the FMAs of one or two sums wait for each other.  4x6 has fewer loads for its FMAs: it is
+ * for 3x3 of first layers, whose NHWC pixels of 64 channels it writes whole, and of narrow maps (src/predict.c). */
 static const tile_row k_avx512[] = {
-    {8, 1, MAIN},        {7, 1, REST},   {6, 1, REST},        {5, 1, REST},        {4, 1, REST},
-    {3, 1, REST},        {4, 6, OF_3X3}, {4, 5, OF_3X3_REST}, {4, 4, OF_3X3_REST}, {4, 3, OF_3X3_REST},
-    {4, 2, OF_3X3_REST}, {3, 9, OF_1X1}, {3, 8, OF_1X1_REST}, {3, 7, OF_1X1_REST}, {3, 6, OF_1X1_REST},
-    {3, 5, OF_1X1_REST}, {2, 14, MAIN},  {2, 13, REST},       {2, 12, REST},       {2, 11, REST},
-    {2, 10, REST},       {2, 9, REST},   {2, 8, REST},        {2, 7, REST},        {2, 6, REST},
-    {2, 5, REST},        {2, 4, REST},   {2, 3, REST},        {2, 2, REST},        {2, 1, REST},
-    {1, 14, REST},       {1, 13, REST},  {1, 12, REST},       {1, 11, REST},       {1, 10, REST},
-    {1, 9, REST},        {1, 8, REST},   {1, 7, REST},        {1, 6, REST},        {1, 5, REST},
-    {1, 4, REST},        {1, 3, REST},   {1, 2, REST},        {1, 1, REST},
+    {8, 1, MAIN},   {7, 1, REST},        {6, 1, REST},        {5, 1, REST},        {4, 1, REST},        {3, 1, REST},
+    {4, 6, OF_3X3}, {4, 5, OF_3X3_REST}, {4, 4, OF_3X3_REST}, {4, 3, OF_3X3_REST}, {4, 2, OF_3X3_REST}, {2, 14, MAIN},
+    {2, 13, REST},  {2, 12, REST},       {2, 11, REST},       {2, 10, REST},       {2, 9, REST},        {2, 8, REST},
+    {2, 7, REST},   {2, 6, REST},        {2, 5, REST},        {2, 4, REST},        {2, 3, REST},        {2, 2, REST},
+    {2, 1, REST},   {1, 14, REST},       {1, 13, REST},       {1, 12, REST},       {1, 11, REST},       {1, 10, REST},
+    {1, 9, REST},   {1, 8, REST},        {1, 7, REST},        {1, 6, REST},        {1, 5, REST},        {1, 4, REST},
+    {1, 3, REST},   {1, 2, REST},        {1, 1, REST},
 };
 static const tile_row k_avx2[] = {
     {6, 1, MAIN},  {5, 1, REST},  {4, 1, REST}, {3, 4, MAIN}, {3, 3, REST}, {3, 2, REST}, {3, 1, REST},

@@ -227,28 +227,22 @@ static double k_busy_factor(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
- * AVX-512, two FMAs a cycle: 2x14 has 16 loads for 28 FMAs, 4x6 10 for 24, 3x9 12 for 27, and one vector 15 for 14,
- * which is more than two a cycle (but not in a 3x3, gen/family_k_shared.c).  4x6 ends sums of few products sooner and
+ * AVX-512, two FMAs a cycle: 2x14 has 16 loads for 28 FMAs, 4x6 10 for 24.  It ends sums of few products sooner and
  * writes pixels of 64 channels whole (Zen 5, 3x3 of 1 channel 1.09, of 3 1.02 to 1.07, of 8 1.025, of 16 1.007, of more
- * 1.00; 1x1 1.00), and has more sums on maps of 3 to 5 columns (32 to 1024 channels 1.03 to 1.25; of 2 0.94 to 0.97);
- * 3x9 leaves no single vector of 3, 5 or 9 (Zen 5, 1x1 to 48 channels 1.03 to 1.06, 80 1.02 to 1.09, 144 1.03; of even
- * numbers 0.98 to 1.02, of 7 0.996).  Neither was measured on another CPU.
+ * 1.00), and has more sums on maps of 3 to 5 columns (32 to 1024 channels 1.03 to 1.25; of 2 0.94 to 0.97).  Not
+ * measured on another CPU.
  */
 static double k_few_loads_factor(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { ODD = 3, WHOLE = 4, FEW_IN = 8, NARROWEST = 3, NARROW = 5, NEVER = 4 };
+    enum { WHOLE = 4, FEW_IN = 8, NARROWEST = 3, NARROW = 5, NEVER = 4 };
     const size_t vectors = divide_up(p->out_channels, kernel->lanes);
     const bool first = p->out.channel == 1 && p->in_channels <= FEW_IN;
     const bool narrow = p->out_width >= NARROWEST && p->out_width <= NARROW;
-    const bool odd = vectors % 2 == 1 && vectors % 3 != 1;
     const bool whole = p->out_channels % kernel->lanes == 0 && vectors % WHOLE == 0;
-    if (kernel->lanes != CONV2D_OC_BLOCK || (kernel->tile_channels != ODD && kernel->tile_channels != WHOLE))
+    if (kernel->lanes != CONV2D_OC_BLOCK || kernel->tile_channels != WHOLE)
         return 1;
-    if (!conv2d_cpu()->two_wide_fmas || has_large_l2())
-        return NEVER;
-    if (kernel->tile_channels == ODD)
-        return odd ? 1 : NEVER;
-    return whole && (first || narrow) ? 0.85 : NEVER;
+    const bool measured = conv2d_cpu()->two_wide_fmas && !has_large_l2();
+    return measured && whole && (first || narrow) ? 0.85 : NEVER;
 }
 
 /* What a row's tiles of two vectors gain where columns share the second one: a quarter of their FMAs, but for borders

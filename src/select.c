@@ -110,16 +110,6 @@ static bool has_inner_tile(const conv2d_kernel *kernel, size_t vectors, size_t c
     return has_tile(kernel, vectors, columns) && tile_of(kernel, vectors, columns)->variant[CONV2D_INTERIOR];
 }
 
-/* Whether it has tiles for so many columns, which a row is cut into, or, of copied pixels, for any number. */
-static bool has_columns(const problem *p, const conv2d_kernel *kernel)
-{
-    const size_t narrowest = conv2d_subsamples(p, kernel) ? 1 : p->out_width / conv2d_tiles_per_row(p, kernel);
-    for (size_t columns = narrowest; columns < kernel->tile_columns; columns++)
-        if (!has_inner_tile(kernel, kernel->tile_channels, columns))
-            return false;
-    return true;
-}
-
 /* K; some tiles are there for the problems that gain by them. */
 static const char *pixels_refusal(const problem *p, const conv2d_kernel *kernel)
 {
@@ -131,8 +121,6 @@ static const char *pixels_refusal(const problem *p, const conv2d_kernel *kernel)
         return "made for no padding";
     if (rest && !has_inner_tile(kernel, rest, kernel->tile_columns))
         return "has no tile for the rest of the output channels";
-    if (!has_columns(p, kernel))
-        return "has no tiles for so few columns";
     return NULL;
 }
 

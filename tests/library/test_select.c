@@ -208,10 +208,10 @@ static const choice two_wide_choices[] = {
     {"512x2x2 512x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_k2x14"},
     {"512x3x3 512x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
     {"256x5x5 256x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k4x6"},
-    /* Odd numbers of vectors, but those that tiles of three leave one of. */
-    {"32x160x160 48x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k3x9"},
-    {"112x14x14 112x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
-    {"80x2x2 80x1x1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
+    /* Last vectors that two columns share, in planes, too; of 1x1 planes W has no idle lanes. */
+    {"40x28x28 40x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"72x56x56 72x3x3 p1 g3", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
+    {"72x28x28 40x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x2"},
     /* Planes on many pages; pixels that are transposed for few outputs; one column, which becomes one row. */
     {"2064x50x50 480x1x1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw1_sany__avx512_k2x14"},
     {"512x50x50 512x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
