@@ -237,7 +237,7 @@ void emit_set(writer *w, const tile_set *set, emit_fn *emit)
 {
     for (size_t t = 0; t < set->tap_count; t++)
         for (size_t i = 0; i < set->tile_count; i++)
-            for (int b = 0; b < 2 * BORDER_COUNT; b++) {
+            for (int b = 0; b < 2 * BORDER_COUNT; b++) { /* each border, and the same halved */
                 const spec s = {set->family, set->isa, set->taps[t], set->tiles[i], (border)(b / 2), 0, b % 2};
                 if (spec_generated(&s))
                     emit(w, &s);

@@ -10,8 +10,8 @@
 bool k_repeats(const spec *s);
 
 /* family_k_columns.c: whether pitches are in bytes; what addresses are made of; the FMAs of one output column with the
- * tap; the pointer before the column, before the one that a variable names, and behind the column on the way back; and
- * all columns. */
+ * tap; the pointer before the column, before the one that a variable names, and behind the column on the way back;
+ * all columns; and how far a column lies behind the pointer (AVX-512, any stride). */
 bool k_any_stride_avx2(const spec *s);
 void emit_k_pitches(writer *w, const spec *s);
 void emit_k_pixel(writer *w, const spec *s, int tap, int pixel);
@@ -19,6 +19,7 @@ void emit_k_step(writer *w, const spec *s, int pixel);
 void emit_k_begin_at(writer *w, const spec *s, const char *column);
 void emit_k_step_back(writer *w, const spec *s, int pixel);
 void emit_k_pixels(writer *w, const spec *s);
+const char *k_pixel_offset(const spec *s, int pixel);
 /* family_k_edge.c: whether masks say which columns have a tap; those columns whose tap lies inside the input. */
 bool k_asks_masks(const spec *s);
 void emit_k_edge_pixels(writer *w, const spec *s);

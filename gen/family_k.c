@@ -54,15 +54,15 @@ bool k_is_left_alone(const spec *s)
 /*
  * AVX2: where tiles take any stride, or all registers, sums stay in theirs, and no weight becomes an operand again and
  * again (3x4, three taps: 67 and 62 instructions for 36 FMAs; as a loop, 24 for 12).  Not in a loop over any number of
- * taps, which gcc 12 keeps shorter itself (128x17x17 192x1x7 0.83, at the border).  AVX-512: three vectors, of which
- * clang 14 spills some else.
+ * taps, which gcc 12 keeps shorter itself (128x17x17 192x1x7 0.83, at the border).  AVX-512: where two columns share a
+ * vector, whose FMAs are in the same form.
  */
 static bool fixes_sums(const spec *s)
 {
     if (s->tile.columns == 1)
         return false;
     if (s->isa->mask_registers)
-        return s->tile.channels == 3 || s->halved;
+        return s->halved;
     return s->taps.kernel_width && (!s->taps.stride || is_full(s)) && !k_is_left_alone(s);
 }
 
@@ -102,8 +102,6 @@ void emit_k_fmas(writer *w, const spec *s, int tap, int pixel, const char *addre
     }
     scope_begin(w);
     line(w, "%s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
-    if (s->isa->mask_registers && fixes_sums(s)) /* clang 14 loads columns ahead, and spills */
-        line(w, "PIN(in0);");
     for (int v = 0; v < s->tile.channels; v++)
         if (fixes_sums(s))
             line(w, "FMA_INTO(acc%d_%d, in0, weight%d);", v, pixel, v);

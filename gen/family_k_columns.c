@@ -97,9 +97,14 @@ static void emit_pixel_avx2(writer *w, const spec *s, int tap, int pixel)
     emit_k_fmas(w, s, tap, pixel, address);
 }
 
-void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
+const char *k_pixel_offset(const spec *s, int pixel)
 {
     static const char *const offsets[] = {"0", "pixel_pitch", "2 * pixel_pitch", "pixel_pitch3"};
+    return offsets[pixel % columns_in_reach(s)];
+}
+
+void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
+{
     char address[48];
     if (k_any_stride_avx2(s)) {
         emit_pixel_avx2(w, s, tap, pixel);
@@ -108,7 +113,7 @@ void emit_k_pixel(writer *w, const spec *s, int tap, int pixel)
     if (s->taps.stride)
         snprintf(address, sizeof address, "taps[%d]", pixel * s->taps.stride + tap);
     else
-        snprintf(address, sizeof address, "pixels[%s]", offsets[pixel % columns_in_reach(s)]);
+        snprintf(address, sizeof address, "pixels[%s]", k_pixel_offset(s, pixel));
     emit_k_fmas(w, s, tap, pixel, address);
 }
 

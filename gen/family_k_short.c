@@ -81,8 +81,9 @@ static bool pairs_channels(const spec *s)
     return s->isa->mask_registers && !s->taps.stride && s->tile.channels == 1;
 }
 
-static void emit_pair_of_column(writer *w, int pixel, const char *offset)
+static void emit_pair_of_column(writer *w, const spec *s, int pixel)
 {
+    const char *const offset = k_pixel_offset(s, pixel);
     if (pixel % 2 == 0) {
         scope_begin(w);
         line(w, "__m512 pair;");
@@ -100,7 +101,6 @@ static void emit_pair_of_column(writer *w, int pixel, const char *offset)
 
 static void emit_pairs(writer *w, const spec *s)
 {
-    static const char *const offsets[] = {"0", "pixel_pitch", "2 * pixel_pitch", "pixel_pitch3"};
     block_begin(w, "if (tile->pairs)");
     block_begin(w, "for (; channel > 1; channel -= 2)");
     line(w, "const float *taps = in;");
@@ -111,7 +111,7 @@ static void emit_pairs(writer *w, const spec *s)
     }
     for (int p = 0; p < s->tile.columns; p++) {
         emit_k_step(w, s, p);
-        emit_pair_of_column(w, p, offsets[p % 4]);
+        emit_pair_of_column(w, s, p);
     }
     line(w, "in += 2;");
     line(w, "weights += 2 * 16;");

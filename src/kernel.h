@@ -159,7 +159,7 @@ enum { CONV2D_HALF = 4, CONV2D_FOLDED = CONV2D_BOTH | CONV2D_HALF };
 enum { CONV2D_THROUGH = 4 };
 /* W's 1x1: the one tile that fills the panel with what it reads, or NULL. */
 enum { CONV2D_FILL = 6 };
-/* K: the variant for short sums inside, or NULL. */
+/* K, AVX2: the variant for short sums inside, or NULL. */
 enum { CONV2D_BRIEF = 4 };
 /* Added to each: that of K, AVX-512, where two columns share the last vector of channels, or NULL. */
 enum { CONV2D_HALVED = 4 };
