@@ -132,6 +132,8 @@ void emit_d_nhwc_pitches(writer *w, const spec *s);
 void emit_d_nhwc_sum(writer *w, const spec *s, int index, int channel);
 void emit_d_nhwc_row(writer *w, const spec *s, int first, int last);
 void emit_d_nhwc_several(writer *w, const spec *s);
+/* A tile whose sums roll down the rows. */
+void emit_d_nhwc_down_tile(writer *w, const spec *s);
 /* The beginning of a pass of a loop over so many of the tile's vectors, several at once. */
 void emit_d_nhwc_vectors(writer *w, const spec *s, const char *channels);
 /* The beginning of what is done with an input column only where it lies inside. */

@@ -94,6 +94,10 @@ static void emit_place(writer *w, const spec *s)
 
 void emit_d_nhwc_tile(writer *w, const spec *s)
 {
+    if (is_down(s)) {
+        emit_d_nhwc_down_tile(w, s);
+        return;
+    }
     emit_tile_begin(w, s);
     line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch, column_pitch = tile->tap_pitch;");
     if (s->tile.columns > 1)

@@ -125,7 +125,7 @@ static int held_weights(const spec *s, const budget *b)
 int spec_at_once(const spec *s)
 {
     const bool unrolled = s->family == FAMILY_D_NHWC && s->taps.kernel_width == 3;
-    if (s->border == EDGE || s->tile.channels > 1 || s->tile.columns < 3)
+    if (s->border == EDGE || is_down(s) || s->tile.channels > 1 || s->tile.columns < 3)
         return 1;
     if (s->isa->mask_registers)
         return unrolled && s->taps.stride == 2 && s->tile.columns <= 7 ? 4 : 1;
@@ -142,6 +142,12 @@ static budget d_budget(const spec *s)
     budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = at_once + outputs};
     if (at_once > 2)
         b.weights = taps;
+    if (is_down(s)) {
+        b.accumulators = outputs * ((taps - 1) / s->taps.stride + 1);
+        b.weights = taps * taps;
+        b.fmas = taps * outputs;
+        b.loads = outputs;
+    }
     if (s->family == FAMILY_D_ROLL) {
         b.inputs = 2;
         b.others = s->isa->mask_registers ? 1 : 2;                  /* a tap, and what AVX2 shifts it out of */
@@ -243,6 +249,10 @@ spec spec_called(spec tile, border border)
             tile.border = ENDS;
             return tile;
         }
+        if (families[tile.family].nhwc && (border == THROUGH || border == RIGHT_HALF)) {
+            tile.border = border == THROUGH ? DOWN : ACROSS;
+            return tile;
+        }
         if (families[tile.family].nhwc) /* part of a vector, or whole ones; looped tiles find columns outside anyway */
             tile.border = border == RIGHT ? EDGE : border == BOTH && !is_looped(&tile) ? BOTH : INTERIOR;
         else
@@ -334,6 +344,17 @@ static bool has_halved(const spec *s)
            columns >= least && has_border;
 }
 
+/* Of as many columns as there are registers for, and what other widths of maps need besides.  All of them, down to four
+ * columns, would be 8 KB more: clang 14's library would exceed 3 MB. */
+static bool has_down(const spec *s)
+{
+    const int columns = s->tile.columns, stride = s->taps.stride;
+    const bool suits = s->family == FAMILY_D_NHWC && s->isa->mask_registers && s->taps.kernel_width == 3;
+    const bool down = columns == 4 || columns == 5 || (columns == 6 && stride == 1);
+    const bool serves = columns == 7 || (s->border == DOWN ? down : columns == 4 && stride == 1);
+    return suits && serves && s->tile.channels == 1;
+}
+
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == FOLDED;
@@ -351,6 +372,8 @@ bool spec_generated(const spec *s)
         return has_brief(s);
     if (s->border == ENDS)
         return s->family == FAMILY_D_DOWN && s->taps.kernel_width == 5;
+    if (is_down(s))
+        return has_down(s);
     if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL)
         return s->border == INTERIOR;
     if (is_looped(s))
@@ -378,9 +401,9 @@ bool spec_generated(const spec *s)
 
 void spec_name(const spec *s, char *name, size_t size)
 {
-    static const char *const borders[BORDER_COUNT] = {"",       "_edge",       "_left",   "_right",
-                                                      "_both",  "_right_half", "_folded", "_through",
-                                                      "_along", "_fill",       "_brief",  "_ends"};
+    static const char *const borders[BORDER_COUNT] = {
+        "",         "_edge",  "_left", "_right", "_both", "_right_half", "_folded",
+        "_through", "_along", "_fill", "_brief", "_ends", "_down",       "_across"};
     char width[8] = "any", stride[16] = "any";
     if (s->taps.kernel_width)
         snprintf(width, sizeof width, "%d", s->taps.kernel_width);

@@ -86,7 +86,9 @@ typedef struct tile_set {
  * in a vector of half the width, and FOLDED where whole rows do: two of them share a vector.  Of W's 1x1, inside:
  * THROUGH goes through blocks of output channels, ALONG, for one of them, along the columns, with some input channels
  * at a time; FILL copies what it reads to the panel, for the tiles behind it.  BRIEF, of K inside: for short sums,
- * beside which nothing is fetched.  ENDS, of D's sums that roll down: the first and the last vector of a row. */
+ * beside which nothing is fetched.  ENDS, of D's sums that roll down: the first and the last vector of a row.  DOWN
+ * and ACROSS, of D, NHWC: sums do so, of one vector of channels after the other, or of all of them row by row; inside
+ * and at the sides. */
 typedef enum border {
     INTERIOR,
     EDGE,
@@ -100,6 +102,8 @@ typedef enum border {
     FILL,
     BRIEF,
     ENDS,
+    DOWN,
+    ACROSS,
     BORDER_COUNT
 } border;
 
@@ -145,6 +149,12 @@ static inline int row_stride(const spec *s)
 {
     const bool uneven = s->family == FAMILY_D_UNEVEN || s->family == FAMILY_D_DOWN_UNEVEN;
     return uneven ? 3 - s->taps.stride : s->taps.stride;
+}
+
+/* D, NHWC: whether the sums roll down the rows. */
+static inline bool is_down(const spec *s)
+{
+    return s->border == DOWN || s->border == ACROSS;
 }
 
 /* D, NCHW, unrolled: whether a tile is any number of output rows. */

@@ -100,7 +100,7 @@ static bool copies_band(const problem *p, const conv2d_kernel *kernel)
         return true;
     if (!kernel->grouped) {
         const bool quads = kernel->lanes == CONV2D_OC_BLOCK && conv2d_d_lines_crowd(kernel, p);
-        return !quads && crowds_sets(p, kernel);
+        return !quads && crowds_sets(p, kernel) && !conv2d_d_down(kernel, p);
     }
     return d_shares_two_sets(p) && !conv2d_d_lines_crowd(kernel, p);
 }
@@ -151,7 +151,7 @@ static void set_image_band(blocking *b, const problem *p, const conv2d_kernel *k
 static void cut_bands(blocking *b, const problem *p, const conv2d_kernel *kernel, size_t channels)
 {
     const size_t budget = conv2d_cpu()->l2_bytes / 4 / sizeof(float) / channels;
-    const d_spread across = conv2d_spread_columns(kernel, p);
+    const d_spread across = conv2d_spread_columns(kernel, p, b->down);
     const size_t tile_rows = kernel->tile_channels, tile_columns = d_widest(&across);
     size_t columns = divide_up(p->out_width, tile_columns) * tile_columns;
     while (columns > tile_columns && band_pixels(p, kernel, tile_rows, columns) > budget)
@@ -221,7 +221,10 @@ static void set_planes(blocking *b, const problem *p, const conv2d_kernel *kerne
 void conv2d_set_d_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
     const bool bands = kernel->nhwc && (copies_band(p, kernel) || p->out.channel != 1);
-    b->chunk_channels = kernel->nhwc ? chunk_pixels(p, kernel) : chunk_channels(p, kernel);
+    b->down = conv2d_d_down(kernel, p);
+    b->chunk_channels = !kernel->nhwc ? chunk_channels(p, kernel)
+                        : b->down     ? p->groups * p->out_channels
+                                      : chunk_pixels(p, kernel);
     b->phases = conv2d_has_phases(p, kernel);
     if (bands && b->phases)
         set_image_band(b, p, kernel);

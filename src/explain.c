@@ -20,14 +20,16 @@ static void say_blocking(text *t, const ready_plan *plan)
     if (plan->kernel->family == CONV2D_FAMILY_REFERENCE || plan->kernel->family == CONV2D_FAMILY_F)
         return;
     if (plan->kernel->family == CONV2D_FAMILY_D) {
+        say(t, "blocking: %zu channels at a time", b->chunk_channels);
         if (b->band_rows)
-            say(t, "blocking: %zu channels at a time, in bands of %zu x %zu outputs in the workspace%s\n",
-                b->chunk_channels, b->band_rows, b->band_columns, b->phases ? ", in phases of the dilation" : "");
+            say(t, ", in bands of %zu x %zu outputs in the workspace%s", b->band_rows, b->band_columns,
+                b->phases ? ", in phases of the dilation" : "");
         else if (b->phases)
-            say(t, "blocking: %zu channels at a time, in %zu x %zu phases of the dilation\n", b->chunk_channels,
-                plan->problem.dilation_h, plan->problem.dilation_w);
-        else
-            say(t, "blocking: %zu channels at a time\n", b->chunk_channels);
+            say(t, ", in %zu x %zu phases of the dilation", plan->problem.dilation_h, plan->problem.dilation_w);
+        if (b->down)
+            say(t,
+                b->down == CONV2D_ACROSS ? ", down the rows, all channels of each" : ", down the rows, each read once");
+        say(t, "\n");
         return;
     }
     if (b->subsampled_columns) {

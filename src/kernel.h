@@ -107,7 +107,9 @@ typedef struct conv2d_tile {
     float low, high;          /* D, rolling down: what is stored lies between them; infinite if it is not clamped */
     bool first_row, last_row; /* D, rolling down: whether the first and the last input row lie inside */
     /* So many of its `repeats` output rows have their last input row inside; and so many input rows that only others
-     * have, which lie inside; CONV2D_TILE_ROOM floats, where a tile keeps what weights are at a border. */
+     * have, which lie inside; CONV2D_TILE_ROOM floats, where a tile keeps what weights are at a border.  NHWC, DOWN:
+     * output rows but the last ones, (kernel height - 1) / stride of them.  ACROSS: so many of its `repeats` steps, the
+     * last, complete an output row; so many have no input row; where the sums of each vector of channels wait. */
     size_t whole_rows, rest_rows;
     float *room;
     ptrdiff_t apart;               /* ENDS: from the first vector of columns to the last */
@@ -165,6 +167,9 @@ enum { CONV2D_BRIEF = 4 };
 enum { CONV2D_HALVED = 4 };
 /* D, rolling down: the variant for the first and the last vector of a row, or NULL. */
 enum { CONV2D_ENDS = 4 };
+/* D, NHWC: those whose sums roll down the rows, of one vector of channels after the other, or row by row across some of
+ * them; or NULL. */
+enum { CONV2D_DOWN = 4, CONV2D_ACROSS = 6 };
 /* W: the one for one output channel that goes along the columns. */
 enum { CONV2D_ALONG = 5 };
 

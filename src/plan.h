@@ -62,6 +62,7 @@ typedef struct blocking {
     /* D, NHWC, where a tensor is NCHW or pixels share sets of the L1, and sums of NHWC: output rows and columns of a
      * band, whose tensors are in the workspace. */
     size_t band_rows, band_columns;
+    int down;    /* D, NHWC: CONV2D_DOWN or CONV2D_ACROSS, where sums roll down the rows; or 0 */
     bool phases; /* D, NHWC: those of a dilation run one after the other, of the image or of a band that is one */
     size_t copy_floats; /* of its inputs */
 } blocking;

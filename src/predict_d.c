@@ -90,7 +90,7 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
      * Rapids, 16 channels a group: 69 % of peak, K 74 to 77; Zen's have ports of their own). */
     const double together = shuffles && wide && has_large_l2() ? 1.2 : 1;
     const double strided = p->stride_w == 1 ? together : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
-    const d_spread columns = conv2d_spread_columns(kernel, p);
+    const d_spread columns = conv2d_spread_columns(kernel, p, conv2d_d_down(kernel, p));
     return conv2d_valid_rows(p) * conv2d_valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated *
                strided * uneven(&columns, p->out_width, kernel->tile_columns, ends) +
            transpose_cycles(p, kernel) + 1;

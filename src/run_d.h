@@ -94,7 +94,9 @@ static inline bool d_shares_two_sets(const problem *p)
 /* spread_d.c: the output rows (those in the first of so many steps), and of an NHWC kernel the columns, over the tiles
  * that serve them well. */
 d_spread conv2d_spread_rows(const conv2d_kernel *kernel, const problem *p);
-d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p);
+d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p, int down);
+/* run_d_down.c, NHWC: the variant of the tiles whose sums should roll down the rows; 0: none should. */
+int conv2d_d_down(const conv2d_kernel *kernel, const problem *p);
 
 static inline d_piece d_piece_at(const d_spread *s, size_t index)
 {
@@ -205,6 +207,7 @@ typedef struct d_nhwc_run {
     const problem *p;
     const conv2d_args *args;
     const conv2d_kernel *kernel;
+    const blocking *blocking;
     d_spread rows, columns;
     size_t inner_end; /* of the full pieces of columns, those that end inside the input */
     size_t lanes;
@@ -221,28 +224,40 @@ typedef struct d_nhwc_run {
     bool fetches;    /* the input of the next row of tiles */
     bool whole;      /* what tiles read and write has room for whole vectors of channels */
     const float *weights;
-    float *room;       /* for the weights of the last vector of channels */
+    float *room; /* for the weights of the last vector of channels */
+    float *sums;
     const float *tail; /* these, where it begins as far back as it must to be whole; NULL: it is masked */
     conv2d_tile tile;
 } d_nhwc_run;
 
-/* The tail's weights, [tap][16], each vector written whole. */
-enum { TAIL_TAPS = 64 };
+/* The tail's weights, [tap][16], each vector written whole; and where sums that roll down go across the channels, those
+ * of two output rows, [vector][row][column][16]. */
+enum { TAIL_TAPS = 64, D_VECTORS_ACROSS = 8, D_COLUMNS_DOWN = 7 };
 typedef struct d_tail {
     _Alignas(64) float weights[(TAIL_TAPS + 1) * CONV2D_OC_BLOCK];
+    _Alignas(64) float sums[D_VECTORS_ACROSS * 2 * D_COLUMNS_DOWN * CONV2D_OC_BLOCK];
 } d_tail;
 
 /* `tail` is room that lives as long as the run. */
-void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args,
-                         d_tail *tail);
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const blocking *b,
+                         const conv2d_args *args, d_tail *tail);
+/* All channels of a place; the last ones, if they are whole vectors but for others' channels. */
+void conv2d_d_nhwc_place(d_nhwc_run *run, const conv2d_tile_row *row, int variant);
+void conv2d_d_nhwc_tail(d_nhwc_run *run, conv2d_tile_fn *wholes);
 /* tail_d.c: whether the last vector of the run's channels is whole, others computing some of them, too; its weights. */
 bool conv2d_d_shifts_tail(const d_nhwc_run *run);
 const float *conv2d_d_fill_tail(const d_nhwc_run *run);
 /* The run's output channels are so many from `first` on. */
 void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels);
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to);
-/* Tiles [begin, end) of the columns of some rows. */
+/* Tiles [begin, end) of the columns of some rows: of those of a tile, or of any number. */
 void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+void conv2d_d_nhwc_rows(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+/* run_d_down.c: whether sums roll down so many rows; those of tiles [begin, end) of the columns. */
+bool conv2d_d_rolls_down(const d_nhwc_run *run, size_t rows);
+void conv2d_d_nhwc_down(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
+/* Units of work: tiles; where sums roll down, single rows of a tile's columns. */
+size_t conv2d_d_nhwc_units_of(const problem *p, const d_spread *rows, const d_spread *columns, bool down);
 /* Their curved activation, in the output, when they have just been stored. */
 void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
 /* run_d_dilated.c: how many phases a dilated problem has; one of them, and where its tensors begin; whether two are cut

@@ -109,7 +109,7 @@ static void run_phases(d_nhwc_run *run, d_tail *tail, size_t channel)
     for (size_t i = 0; i < conv2d_d_phases(&whole); i++) {
         const d_begin at = conv2d_d_phase(&whole, i, &phase);
         if (i == 0 || !conv2d_d_same_sizes(&phase, &latest)) {
-            conv2d_d_nhwc_begin(&each, &phase, run->kernel, run->args, tail);
+            conv2d_d_nhwc_begin(&each, &phase, run->kernel, run->blocking, run->args, tail);
             each.whole = run->whole;
             each.tile.activation = run->tile.activation;
             conv2d_d_nhwc_set_channels(&each, channel, run->channels);
@@ -119,8 +119,7 @@ static void run_phases(d_nhwc_run *run, d_tail *tail, size_t channel)
         each.in = run->in + at.in;
         each.out = run->out + at.out;
         each.residual = run->residual ? run->residual + at.out : NULL;
-        for (size_t tile = 0; tile < each.rows.pieces; tile++)
-            conv2d_d_nhwc_columns(&each, d_piece_at(&each.rows, tile), 0, each.columns.pieces);
+        conv2d_d_nhwc_rows(&each, (d_piece){0, phase.out_height}, 0, each.columns.pieces);
     }
 }
 
@@ -136,14 +135,16 @@ static void run_band(d_nhwc_run *run, d_tail *tail, bool phases, d_band *band, f
     set_input(run, band, copy, &from);
     set_output(run, band, buffer, &to);
     conv2d_d_nhwc_set_pitches(run, &from, &to);
-    for (size_t tile = band->first_row; tile < band->end_row; tile++) {
-        const d_piece rows = d_piece_at(&run->rows, tile);
+    for (size_t tile = band->first_row; tile < band->end_row;) {
+        const size_t end = run->blocking->down ? band->end_row : tile + 1;
+        const d_piece rows = conv2d_d_pieces_at(&run->rows, tile, end);
         if (phases)
             run_phases(run, tail, band->channel);
         else
-            conv2d_d_nhwc_columns(run, rows, band->first_column, band->end_column);
+            conv2d_d_nhwc_rows(run, rows, band->first_column, band->end_column);
         if (p->curve != CONV2D_NONE && p->out.channel == 1)
             conv2d_d_nhwc_activate(run, rows, band->first_column, band->end_column);
+        tile = end;
     }
     if (p->out.channel != 1)
         store_band(run, band, buffer);
@@ -156,7 +157,7 @@ void conv2d_run_d_bands(const ready_plan *plan, const conv2d_args *args, size_t 
     const blocking *b = &plan->blocking;
     d_nhwc_run run;
     d_tail tail;
-    conv2d_d_nhwc_begin(&run, p, plan->kernel, args, &tail);
+    conv2d_d_nhwc_begin(&run, p, plan->kernel, b, args, &tail);
     run.copies = b->copy_floats != 0;
     if (b->phases) /* no band is a part of the image */
         run.rows = (d_spread){.largest = p->out_height, .full = 1, .pieces = 1};

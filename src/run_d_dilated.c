@@ -104,18 +104,18 @@ bool conv2d_d_same_sizes(const problem *a, const problem *b)
            a->out_width == b->out_width && a->pad_top == b->pad_top && a->pad_left == b->pad_left;
 }
 
-/* Units of work are the tiles of all phases, one phase after the other; so many of them. */
-static size_t count_units(const problem *whole, const conv2d_kernel *kernel)
+/* Units of work are those of all phases, one phase after the other; so many of them. */
+static size_t count_units(const problem *whole, const conv2d_kernel *kernel, int down)
 {
     size_t rows = 0, columns = 0;
     problem p;
     for (size_t row = 0; row < phases_high(whole); row++) {
         conv2d_make_phase(whole, row, 0, &p);
-        rows += conv2d_spread_rows(kernel, &p).pieces;
+        rows += down ? p.out_height : conv2d_spread_rows(kernel, &p).pieces;
     }
     for (size_t column = 0; column < phases_wide(whole); column++) {
         conv2d_make_phase(whole, 0, column, &p);
-        columns += conv2d_spread_columns(kernel, &p).pieces;
+        columns += conv2d_spread_columns(kernel, &p, down).pieces;
     }
     return whole->batch * rows * columns;
 }
@@ -123,7 +123,8 @@ static size_t count_units(const problem *whole, const conv2d_kernel *kernel)
 void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *whole = &plan->problem;
-    const share units = share_of(count_units(whole, plan->kernel), part, parts);
+    const int down = plan->blocking.down;
+    const share units = share_of(count_units(whole, plan->kernel, down), part, parts);
     problem p, latest = {.batch = 0};
     conv2d_args within;
     d_nhwc_run run;
@@ -136,9 +137,10 @@ void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_
         if (p.has_residual)
             within.residual += at.out;
         if (i == 0 || !conv2d_d_same_sizes(&p, &latest))
-            conv2d_d_nhwc_begin(&run, &p, plan->kernel, &within, &tail);
+            conv2d_d_nhwc_begin(&run, &p, plan->kernel, &plan->blocking, &within, &tail);
         latest = p;
-        const size_t behind = before + p.batch * run.rows.pieces * run.columns.pieces;
+        const size_t per_image = conv2d_d_nhwc_units_of(&p, &run.rows, &run.columns, down);
+        const size_t behind = before + p.batch * per_image;
         const share here = {max_size(units.begin, before) - before, min_size(units.end, behind) - before};
         if (units.begin < behind)
             conv2d_d_nhwc_units(&run, plan->blocking.chunk_channels, here);

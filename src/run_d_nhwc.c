@@ -26,7 +26,7 @@ static bool stores_meet_loads(const d_nhwc_run *run, const float *in, const floa
 }
 
 /* The last vector of channels, most of which another one has computed, too. */
-static void run_tail(d_nhwc_run *run, conv2d_tile_fn *wholes)
+void conv2d_d_nhwc_tail(d_nhwc_run *run, conv2d_tile_fn *wholes)
 {
     conv2d_tile *const t = &run->tile;
     const float *const weights = t->weights, *const bias = t->bias;
@@ -77,14 +77,14 @@ static void run_parts(d_nhwc_run *run, const conv2d_tile_row *like)
 }
 
 /* All channels of one place: whole vectors of them first, then the rest. */
-static void run_place(d_nhwc_run *run, const conv2d_tile_row *row, int variant)
+void conv2d_d_nhwc_place(d_nhwc_run *run, const conv2d_tile_row *row, int variant)
 {
     if (run->vectors)
         tile_function(run->kernel, row, variant)(&run->tile);
     if (!run->rest)
         return;
     if (run->tail)
-        run_tail(run, tile_function(run->kernel, row, variant));
+        conv2d_d_nhwc_tail(run, tile_function(run->kernel, row, variant));
     else
         run_parts(run, row);
 }
@@ -185,12 +185,23 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
             run->tile.vectors = most - i;
         if (run->fetches)
             fetch_below(run, rows, i, i + run->tile.vectors);
-        run_place(run, row, inside ? CONV2D_INTERIOR : fits ? CONV2D_BOTH : CONV2D_PART);
+        conv2d_d_nhwc_place(run, row, inside ? CONV2D_INTERIOR : fits ? CONV2D_BOTH : CONV2D_PART);
     }
 }
 
-void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const conv2d_args *args,
-                         d_tail *tail)
+void conv2d_d_nhwc_rows(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
+{
+    if (conv2d_d_rolls_down(run, rows.count)) {
+        conv2d_d_nhwc_down(run, rows, begin, end);
+        return;
+    }
+    for (size_t row = 0; row < rows.count; row += run->rows.largest)
+        conv2d_d_nhwc_columns(run, (d_piece){rows.begin + row, min_size(rows.count - row, run->rows.largest)}, begin,
+                              end);
+}
+
+void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel *kernel, const blocking *b,
+                         const conv2d_args *args, d_tail *tail)
 {
     const size_t lanes = kernel->lanes;
     *run = (d_nhwc_run){
@@ -198,10 +209,12 @@ void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel 
         .args = args,
         .kernel = kernel,
         .rows = conv2d_spread_rows(kernel, p),
-        .columns = conv2d_spread_columns(kernel, p),
+        .columns = conv2d_spread_columns(kernel, p, b->down),
+        .blocking = b,
         .lanes = lanes,
         .in_lanes = lanes / p->out_channels * p->in_channels,
         .room = tail->weights,
+        .sums = tail->sums,
         .tile = common_tile(p),
     };
     for (size_t lane = 0; kernel->grouped && lane < lanes; lane++)
@@ -246,25 +259,47 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
     run->tile.out_column_pitch = to->column;
 }
 
-/* Units of work are tiles; all of them for the run's channels, from `first` on. */
+size_t conv2d_d_nhwc_units_of(const problem *p, const d_spread *rows, const d_spread *columns, bool down)
+{
+    return columns->pieces * (down ? p->out_height : rows->pieces);
+}
+
+/* Some units of an image that are one call. */
+typedef struct d_units {
+    d_piece rows;
+    size_t column, end_column, count;
+} d_units;
+
+/* Those from one on, of so many: a row of tiles, or rows of a tile's columns. */
+static d_units units_from(const d_nhwc_run *run, size_t unit, size_t most)
+{
+    const size_t across = run->columns.pieces, high = run->p->out_height;
+    if (run->blocking->down) {
+        const size_t row = unit % high, column = unit / high, count = min_size(high - row, most);
+        return (d_units){{row, count}, column, column + 1, count};
+    }
+    const size_t column = unit % across, count = min_size(across - column, most);
+    return (d_units){d_piece_at(&run->rows, unit / across), column, column + count, count};
+}
+
+/* All of them for the run's channels, from `first` on. */
 static void run_units(d_nhwc_run *run, size_t first, share units)
 {
     const problem *p = run->p;
     const conv2d_args *args = run->args;
-    const size_t per_image = run->rows.pieces * run->columns.pieces;
+    const size_t per_image = conv2d_d_nhwc_units_of(p, &run->rows, &run->columns, run->blocking->down);
     const ptrdiff_t first_in = (ptrdiff_t)(first / p->out_channels * p->in_channels), first_out = (ptrdiff_t)first;
     for (size_t unit = units.begin; unit < units.end;) {
-        const size_t image = unit / per_image, inner = unit % per_image, column = inner % run->columns.pieces;
-        const size_t count = min_size(run->columns.pieces - column, units.end - unit);
-        const d_piece rows = d_piece_at(&run->rows, inner / run->columns.pieces);
+        const size_t image = unit / per_image;
+        const d_units at = units_from(run, unit % per_image, units.end - unit);
         const ptrdiff_t out = (ptrdiff_t)image * p->out.image + first_out;
         run->in = args->in + (ptrdiff_t)image * p->in.image + first_in;
         run->out = args->out + out;
         run->residual = p->has_residual ? args->residual + out : NULL;
-        conv2d_d_nhwc_columns(run, rows, column, column + count);
+        conv2d_d_nhwc_rows(run, at.rows, at.column, at.end_column);
         if (p->curve != CONV2D_NONE)
-            conv2d_d_nhwc_activate(run, rows, column, column + count);
-        unit += count;
+            conv2d_d_nhwc_activate(run, at.rows, at.column, at.end_column);
+        unit += at.count;
     }
 }
 
@@ -287,7 +322,8 @@ void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t p
     const problem *p = &plan->problem;
     d_nhwc_run run;
     d_tail tail;
-    conv2d_d_nhwc_begin(&run, p, plan->kernel, args, &tail);
-    const share units = share_of(p->batch * run.rows.pieces * run.columns.pieces, part, parts);
+    conv2d_d_nhwc_begin(&run, p, plan->kernel, &plan->blocking, args, &tail);
+    const size_t per_image = conv2d_d_nhwc_units_of(p, &run.rows, &run.columns, run.blocking->down);
+    const share units = share_of(p->batch * per_image, part, parts);
     conv2d_d_nhwc_units(&run, plan->blocking.chunk_channels, units);
 }

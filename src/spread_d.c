@@ -189,11 +189,46 @@ static bool waits_for_memory(const conv2d_kernel *kernel, const problem *p)
            exceeds_l2(p, FAR_L2S);
 }
 
+/* Cuts what the full tiles leave into fewer columns each, as alike as may be, if there are such tiles. */
+static bool cut_rest(d_spread *s, const conv2d_kernel *kernel, int variant, size_t rest)
+{
+    enum { LEAST = 4 }; /* columns */
+    for (size_t count = 1; count * LEAST <= rest; count++) {
+        const size_t small = rest / count, large = divide_up(rest, count);
+        if (large >= s->largest || !has_tile(kernel, 1, small) || !tile_of(kernel, 1, small)->variant[variant] ||
+            !has_tile(kernel, 1, large) || !tile_of(kernel, 1, large)->variant[variant])
+            continue;
+        for (size_t i = 0; i < count; i++) {
+            s->begin[i] = (uint8_t)piece_begin(i, rest, count);
+            s->count[i] = (uint8_t)(piece_begin(i + 1, rest, count) - s->begin[i]);
+        }
+        s->pieces += count;
+        return true;
+    }
+    return rest == 0;
+}
+
+/* Where sums roll down the rows: as many of the widest tiles as leave a rest that can be cut; none if no rest can. */
+static d_spread spread_down(const conv2d_kernel *kernel, const problem *p, int variant)
+{
+    enum { MOST_LESS = 3 };
+    const size_t widest = kernel->tile_columns, most = p->out_width / widest;
+    for (size_t less = 0; less <= min_size(most, MOST_LESS); less++) {
+        const size_t full = most - less;
+        d_spread s = {.largest = widest, .full = full, .pieces = full};
+        if (cut_rest(&s, kernel, variant, p->out_width - full * widest))
+            return s;
+    }
+    return (d_spread){.largest = widest};
+}
+
 /* 28 columns are 4 times 7, not 8, 8, 8 and 4; but what loops over taps takes long for each tile, however few its
  * columns (9x9: 16 as 8 and 8 take 1.12 times as long as 14 and 2). */
-d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p)
+d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p, int down)
 {
     enum { NARROW = 2 };
+    if (down)
+        return spread_down(kernel, p, down);
     const size_t width = p->out_width;
     const bool narrow = waits_for_memory(kernel, p), is_long = width > long_row(kernel, p);
     const size_t most = narrow ? NARROW : is_long ? kernel->tile_columns : CONV2D_MAX_TILE_COLUMNS;

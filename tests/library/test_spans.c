@@ -149,7 +149,7 @@ static size_t widest_tile(conv_case *c)
     cr_assert_eq(prepare_case(c, &ready), CONV2D_OK, "%s", describe_case(c));
     const ready_plan *plan = plan_of(&ready.plan);
     cr_assert(plan->kernel->nhwc, "%s: %s", describe_case(c), plan->kernel->name);
-    const size_t widest = conv2d_spread_columns(plan->kernel, &plan->problem).largest;
+    const size_t widest = conv2d_spread_columns(plan->kernel, &plan->problem, plan->blocking.down).largest;
     run_case(c, &ready);
     compare_case(c, &ready);
     return widest;
