@@ -154,6 +154,8 @@ static conv2d_desc candidate(const conv2d_kernel_info *info, size_t number, size
     } else if (nhwc) { /* NCHW passes through the workspace */
         d.in_layout = number % 3 ? CONV2D_NHWC : CONV2D_NCHW;
         d.out_layout = number % 3 < 2 ? CONV2D_NHWC : CONV2D_NCHW;
+        if (number % 3 == 1 && number / 12 % 2) /* pixels that share a set, between which sums go across the channels */
+            d.in_pitch[2] = d.out_pitch[2] = 1024;
     }
     d.bias = number % 4 ? bias_given : NULL;
     d.residual = number % 5 == 0 ? residual_given : number % 5 == 1 ? residual_in_place : NULL;
