@@ -83,6 +83,14 @@ static inline size_t d_row_step(const conv2d_kernel *kernel, const problem *p)
     return !kernel->nhwc && kernel->kernel_width ? p->dilation_h : 1;
 }
 
+/* Bytes after which pixels so many floats apart are in the same sets of the L1 again. */
+static inline size_t d_period(size_t pitch)
+{
+    enum { SET_BYTES = 4096 };
+    const size_t bytes = pitch * sizeof(float) | SET_BYTES;
+    return bytes & (~bytes + 1);
+}
+
 /* spread_d.c, NHWC: whether tiles of one row, of which some take several vectors of channels at a time, are better than
  * those of two. */
 bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p);
@@ -256,8 +264,15 @@ void conv2d_d_nhwc_rows(d_nhwc_run *run, d_piece rows, size_t begin, size_t end)
 /* run_d_down.c: whether sums roll down so many rows; those of tiles [begin, end) of the columns. */
 bool conv2d_d_rolls_down(const d_nhwc_run *run, size_t rows);
 void conv2d_d_nhwc_down(d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
-/* Units of work: tiles; where sums roll down, single rows of a tile's columns. */
-size_t conv2d_d_nhwc_units_of(const problem *p, const d_spread *rows, const d_spread *columns, bool down);
+/* The rows that units of work are counted in, for each tile's columns: tiles, or where sums roll down, single ones. */
+static inline size_t d_unit_rows(const problem *p, const d_spread *rows, bool down)
+{
+    return down ? p->out_height : rows->pieces;
+}
+static inline size_t d_image_units(const d_nhwc_run *run)
+{
+    return run->columns.pieces * d_unit_rows(run->p, &run->rows, run->blocking->down);
+}
 /* Their curved activation, in the output, when they have just been stored. */
 void conv2d_d_nhwc_activate(const d_nhwc_run *run, d_piece rows, size_t begin, size_t end);
 /* run_d_dilated.c: how many phases a dilated problem has; one of them, and where its tensors begin; whether two are cut

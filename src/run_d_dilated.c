@@ -111,7 +111,8 @@ static size_t count_units(const problem *whole, const conv2d_kernel *kernel, int
     problem p;
     for (size_t row = 0; row < phases_high(whole); row++) {
         conv2d_make_phase(whole, row, 0, &p);
-        rows += down ? p.out_height : conv2d_spread_rows(kernel, &p).pieces;
+        const d_spread tiles = conv2d_spread_rows(kernel, &p);
+        rows += d_unit_rows(&p, &tiles, down);
     }
     for (size_t column = 0; column < phases_wide(whole); column++) {
         conv2d_make_phase(whole, 0, column, &p);
@@ -123,8 +124,7 @@ static size_t count_units(const problem *whole, const conv2d_kernel *kernel, int
 void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_t part, size_t parts)
 {
     const problem *whole = &plan->problem;
-    const int down = plan->blocking.down;
-    const share units = share_of(count_units(whole, plan->kernel, down), part, parts);
+    const share units = share_of(count_units(whole, plan->kernel, plan->blocking.down), part, parts);
     problem p, latest = {.batch = 0};
     conv2d_args within;
     d_nhwc_run run;
@@ -139,8 +139,7 @@ void conv2d_run_d_dilated(const ready_plan *plan, const conv2d_args *args, size_
         if (i == 0 || !conv2d_d_same_sizes(&p, &latest))
             conv2d_d_nhwc_begin(&run, &p, plan->kernel, &plan->blocking, &within, &tail);
         latest = p;
-        const size_t per_image = conv2d_d_nhwc_units_of(&p, &run.rows, &run.columns, down);
-        const size_t behind = before + p.batch * per_image;
+        const size_t behind = before + p.batch * d_image_units(&run);
         const share here = {max_size(units.begin, before) - before, min_size(units.end, behind) - before};
         if (units.begin < behind)
             conv2d_d_nhwc_units(&run, plan->blocking.chunk_channels, here);

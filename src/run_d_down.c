@@ -10,22 +10,12 @@
  */
 #include "run_d.h"
 
-enum { LINE_BYTES = CONV2D_OC_BLOCK * sizeof(float) };
-
 /* Such a tile may lack its first input row, and its last. */
 static bool rows_suit(const problem *p)
 {
     const size_t last = (p->out_height - 1) * p->stride_h + (p->kernel_height - 1) * p->dilation_h;
     return p->kernel_height == 3 && p->stride_h == p->stride_w && p->pad_top <= p->dilation_h &&
            last < p->pad_top + p->in_height + p->dilation_h;
-}
-
-/* Bytes after which pixels so far apart are in the same sets of the L1 again. */
-static size_t period_of(size_t pitch)
-{
-    enum { SET_BYTES = 4096 };
-    const size_t bytes = pitch * sizeof(float) | SET_BYTES;
-    return bytes & (~bytes + 1);
 }
 
 /*
@@ -38,7 +28,7 @@ static size_t crowd(const problem *p, ptrdiff_t pitch)
     const size_t least = p->stride_h == 1 ? 512 : 256, across = (D_COLUMNS_DOWN - 1) * p->stride_w + p->kernel_width;
     const size_t read = min_size(across, p->in_width) * divide_up(p->in_height, p->dilation_h);
     const size_t written = min_size(D_COLUMNS_DOWN, p->out_width) * divide_up(p->out_height, p->dilation_h);
-    const size_t period = period_of((size_t)pitch * p->dilation_w);
+    const size_t period = d_period((size_t)pitch * p->dilation_w);
     return period < least ? 0 : (read + written) * 4 * period / conv2d_cpu()->l1_bytes;
 }
 
@@ -170,17 +160,17 @@ static void run_rows(d_nhwc_run *run, d_piece rows, size_t begin, size_t end, bo
 /* Whether a vector of channels shares lines with the next one. */
 static bool straddles(const void *first, ptrdiff_t pitch)
 {
-    return ((uintptr_t)first | (uintptr_t)pitch * sizeof(float)) % LINE_BYTES != 0;
+    return ((uintptr_t)first | (uintptr_t)pitch * sizeof(float)) % (LINE_FLOATS * sizeof(float)) != 0;
 }
 
 /* Then those should still be in the L1 for it: so many rows (Zen 5, tensors 16 bytes behind a line, as malloc returns
- * them: 144x56x56 1.30, all rows 0.99 times as fast as tiles of two; outputs are harder on the L1 than inputs). */
+ * them: 144x56x56 1.29, all rows 0.99 times as fast as tiles of two; outputs are harder on the L1 than inputs). */
 static size_t rows_that_stay(const d_nhwc_run *run)
 {
     enum { OUTPUT = 4, LEAST = 4 };
     const problem *p = run->p;
-    const size_t period = max_size(max_size(period_of((size_t)run->from.column), period_of((size_t)run->to.column)),
-                                   2 * (size_t)LINE_BYTES);
+    const size_t period = max_size(max_size(d_period((size_t)run->from.column), d_period((size_t)run->to.column)),
+                                   sizeof(float) * 2 * LINE_FLOATS);
     const size_t room = conv2d_cpu()->l1_bytes / period * 5 / 4, columns = D_COLUMNS_DOWN;
     const size_t reads = (columns - 1) * p->stride_w + p->kernel_width;
     const size_t first = (p->kernel_height - p->stride_h) * reads, each = p->stride_h * reads + OUTPUT * columns;

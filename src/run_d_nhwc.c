@@ -20,8 +20,8 @@ enum { FETCHING_L2S = 16, FETCHING_TILES = 4 };
  */
 static bool stores_meet_loads(const d_nhwc_run *run, const float *in, const float *out)
 {
-    const uintptr_t apart = (uintptr_t)(run->from.column | run->to.column) * sizeof *in | 4096;
-    const uintptr_t period = apart & -apart, ahead = ((uintptr_t)out - (uintptr_t)in) & (period - 1);
+    const size_t period = d_period((size_t)(run->from.column | run->to.column));
+    const uintptr_t ahead = ((uintptr_t)out - (uintptr_t)in) & (period - 1);
     return ahead > 0 && ahead < period / 2;
 }
 
@@ -259,11 +259,6 @@ void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitch
     run->tile.out_column_pitch = to->column;
 }
 
-size_t conv2d_d_nhwc_units_of(const problem *p, const d_spread *rows, const d_spread *columns, bool down)
-{
-    return columns->pieces * (down ? p->out_height : rows->pieces);
-}
-
 /* Some units of an image that are one call. */
 typedef struct d_units {
     d_piece rows;
@@ -287,7 +282,7 @@ static void run_units(d_nhwc_run *run, size_t first, share units)
 {
     const problem *p = run->p;
     const conv2d_args *args = run->args;
-    const size_t per_image = conv2d_d_nhwc_units_of(p, &run->rows, &run->columns, run->blocking->down);
+    const size_t per_image = d_image_units(run);
     const ptrdiff_t first_in = (ptrdiff_t)(first / p->out_channels * p->in_channels), first_out = (ptrdiff_t)first;
     for (size_t unit = units.begin; unit < units.end;) {
         const size_t image = unit / per_image;
@@ -323,7 +318,6 @@ void conv2d_run_d_nhwc(const ready_plan *plan, const conv2d_args *args, size_t p
     d_nhwc_run run;
     d_tail tail;
     conv2d_d_nhwc_begin(&run, p, plan->kernel, &plan->blocking, args, &tail);
-    const size_t per_image = conv2d_d_nhwc_units_of(p, &run.rows, &run.columns, run.blocking->down);
-    const share units = share_of(p->batch * per_image, part, parts);
+    const share units = share_of(p->batch * d_image_units(&run), part, parts);
     conv2d_d_nhwc_units(&run, plan->blocking.chunk_channels, units);
 }

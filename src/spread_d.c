@@ -78,14 +78,13 @@ static bool d_high_rows_pay(const conv2d_kernel *kernel, const problem *p, size_
  */
 bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p)
 {
-    enum { SET_BYTES = 4096, QUAD = 4 * CONV2D_OC_BLOCK, FEW_IN = 4 };
+    enum { QUAD = 4 * CONV2D_OC_BLOCK, FEW_IN = 4 };
     const bool wide = kernel->lanes == CONV2D_OC_BLOCK, apart = p->in.channel == 1 && p->out.channel == 1;
     const bool quads = wide && !kernel->grouped && apart && p->groups % QUAD == 0 && p->stride_h > 1;
     const bool several = kernel->nhwc && kernel->kernel_width == 3 && kernel->stride_w == 2;
-    const size_t bytes = (size_t)p->in.column * sizeof(float) | SET_BYTES, period = bytes & (~bytes + 1);
     const size_t columns = (kernel->tile_columns - 1) * p->stride_w + p->kernel_width;
     const size_t lines = ((kernel->tile_channels - 1) * p->stride_h + p->kernel_height) * columns;
-    const size_t room = conv2d_cpu()->l1_bytes / period;
+    const size_t room = conv2d_cpu()->l1_bytes / d_period((size_t)p->in.column);
     if (wide && kernel->grouped)
         return several && apart && d_shares_two_sets(p) && p->in_channels <= FEW_IN && lines > room &&
                p->kernel_height * columns <= room;
@@ -153,11 +152,17 @@ d_piece conv2d_d_rows_apart(const d_rows *rows, size_t index)
     return (d_piece){first + piece.begin * rows->step, piece.count};
 }
 
+/* NHWC: whether a tile of one row and so many columns has this variant. */
+static bool d_serves(const conv2d_kernel *kernel, size_t columns, int variant)
+{
+    return has_tile(kernel, 1, columns) && tile_of(kernel, 1, columns)->variant[variant];
+}
+
 /* Of an NHWC kernel.  Inputs of groups that are not whole vectors are read as parts of them. */
 static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t n)
 {
     const int variant = p->in_channels == p->out_channels ? CONV2D_BOTH : CONV2D_PART;
-    return has_tile(kernel, 1, n) && tile_of(kernel, 1, n)->variant[variant];
+    return d_serves(kernel, n, variant);
 }
 
 /*
@@ -195,8 +200,7 @@ static bool cut_rest(d_spread *s, const conv2d_kernel *kernel, int variant, size
     enum { LEAST = 4 }; /* columns */
     for (size_t count = 1; count * LEAST <= rest; count++) {
         const size_t small = rest / count, large = divide_up(rest, count);
-        if (large >= s->largest || !has_tile(kernel, 1, small) || !tile_of(kernel, 1, small)->variant[variant] ||
-            !has_tile(kernel, 1, large) || !tile_of(kernel, 1, large)->variant[variant])
+        if (large >= s->largest || !d_serves(kernel, small, variant) || !d_serves(kernel, large, variant))
             continue;
         for (size_t i = 0; i < count; i++) {
             s->begin[i] = (uint8_t)piece_begin(i, rest, count);
@@ -212,7 +216,7 @@ static bool cut_rest(d_spread *s, const conv2d_kernel *kernel, int variant, size
 static d_spread spread_down(const conv2d_kernel *kernel, const problem *p, int variant)
 {
     enum { MOST_LESS = 3 };
-    const size_t widest = kernel->tile_columns, most = p->out_width / widest;
+    const size_t widest = D_COLUMNS_DOWN, most = p->out_width / widest;
     for (size_t less = 0; less <= min_size(most, MOST_LESS); less++) {
         const size_t full = most - less;
         d_spread s = {.largest = widest, .full = full, .pieces = full};
