@@ -276,5 +276,5 @@ FAMILY_D = [
     ('sums across the channels wait as they were (D, NHWC)', 'gen/family_d_nhwc_down.c',
      'i * 16, i + columns);', 'i * 16, i);', 'down'),
     ('sums roll down the rows of columns that have no tile (D, NHWC)', 'src/spread_d.c',
-     '!d_serves(kernel, small, variant) || ', '', 'pixels'),
+     ' || !d_serves(kernel, large, variant))', ')', 'down'),
 ]
