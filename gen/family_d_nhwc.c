@@ -118,8 +118,8 @@ void emit_d_nhwc_tile(writer *w, const spec *s)
         line(w, "const ptrdiff_t kernel_row%d = tile->row_begin[%d] * %d%s;", i, i, s->taps.kernel_width * 16,
              i == 2 ? " - weights_back" : "");
     }
-    if (unrolls_rows(s))
-        line(w, "const bool whole = rows0 == %d && rows1 == %d && rows2 == %d;", s->taps.stride,
+    if (unrolls_rows(s)) /* of a 4x3 with a stride of two rows as many may be inside, but not from the first on */
+        line(w, "const bool whole = in_row0 == 0 && rows0 == %d && rows1 == %d && rows2 == %d;", s->taps.stride,
              s->taps.kernel_width - s->taps.stride, s->taps.stride);
     line(w, "const float *place = tile->in;");
     line(w, "float *to = tile->out;");
