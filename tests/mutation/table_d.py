@@ -277,4 +277,6 @@ FAMILY_D = [
      'i * 16, i + columns);', 'i * 16, i);', 'down'),
     ('sums roll down the rows of columns that have no tile (D, NHWC)', 'src/spread_d.c',
      ' || !d_serves(kernel, large, variant))', ')', 'down'),
+    ('four kernel rows with a stride of two are taken for three (D, NHWC)', 'gen/family_d_nhwc.c',
+     'const bool whole = in_row0 == 0 && rows0', 'const bool whole = rows0', 'heights'),
 ]
