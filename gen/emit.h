@@ -30,6 +30,7 @@ void emit_k_tile(writer *w, const spec *s);
 void emit_f_tile(writer *w, const spec *s);
 void emit_d_tile(writer *w, const spec *s);
 void emit_d_down_tile(writer *w, const spec *s);
+void emit_d_strips_tile(writer *w, const spec *s);
 void emit_d_roll_tile(writer *w, const spec *s);
 void emit_d_any_tile(writer *w, const spec *s);
 void emit_d_nhwc_tile(writer *w, const spec *s);

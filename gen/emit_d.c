@@ -223,6 +223,10 @@ static void emit_avx512_helpers(writer *w)
              "#define MASKED_FMA_%d(sum, in, weight, mask) __asm__(\"vfmadd231ps %%2%%{1to%d%%}, %%1, %%0%%{%%3%%}\" : "
              "\"+v\"(sum) : \"v\"(in), \"m\"(weight), \"Yk\"(mask))",
              lanes, lanes);
+    line(w, "/* FMA_INTO of some lanes. */");
+    line(w,
+         "#define FMA_INTO_SOME(sum, in, weight, mask) __asm__(\"vfmadd231ps %%2, %%1, %%0%%{%%3%%}\" : \"+v\"(sum) : "
+         "\"v\"(in), \"v\"(weight), \"Yk\"(mask))");
     line(w, "/* Bits of a mask in the order of the lanes that shuffles within 128 bits leave. */");
     block_begin(w, "HELPER __mmask16 deinterleave_16(uint32_t mask)");
     line(w, "const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);");
@@ -244,6 +248,17 @@ static void emit_avx512_helpers(writer *w)
     line(w, "/* Lane i from lane i + lanes of x, beyond its end from the beginning. */");
     line(w, "#define rotate(x, lanes) _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(x), "
             "_mm512_castps_si512(x), lanes))");
+    line(w, "/* Lane i from lane i + lanes of two vectors in a row. */");
+    line(w, "#define shifted(high, low, lanes) _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(high), "
+            "_mm512_castps_si512(low), lanes))");
+    block_begin(w, "HELPER __m512 one_of(const float *from)");
+    line(w, "return _mm512_set1_ps(*from);");
+    block_end(w);
+    block_begin(w, "HELPER __m512 pair_of(const float *from)");
+    line(w, "double pair;");
+    line(w, "__builtin_memcpy(&pair, from, sizeof pair);");
+    line(w, "return _mm512_castpd_ps(_mm512_set1_pd(pair));");
+    block_end(w);
     line(w, "/* Lanes back in the order of their outputs. */");
     block_begin(w, "HELPER __m512 interleave_16(__m512 x)");
     line(w, "const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);");

@@ -79,7 +79,7 @@ static inline bool prefetches(const spec *s)
 
 /* Whether some wanted outputs lack a tap of an NCHW tile, so that its FMAs are masked. */
 bool d_tap_masked(const spec *s, int tap);
-/* AVX2's sums that roll down: those of a column that are under way; whether no register is left for weights, which the
+/* Sums that roll down: those of a column that are under way; whether no register is left for weights, which the
  * vectors share one after the other (5x5); the weights that are kept, and all that an input row adds to, which is
  * kernel row `first` to the first sum (family_d_down_row.c). */
 static inline int d_down_sums(const spec *s)

@@ -161,7 +161,16 @@ static budget d_budget(const spec *s)
             b.others += 3; /* those of three loads */
         b.weights = held_weights(s, &b);
     }
-    if (rolls_down(s->family)) {
+    if (has_strips(s->family)) {
+        const int vectors = s->tile.columns, sums = (taps - 1) / row_stride(s) + 1;
+        b.accumulators = vectors * sums;
+        b.inputs = (vectors + (taps > 3 ? 2 : 1)) * s->taps.stride;
+        b.others = s->taps.stride == 2 ? 2 : vectors; /* the order of even and odd columns; a tap of each vector */
+        const int left = s->isa->registers - b.accumulators - b.inputs - b.others;
+        b.weights = taps == 3 && left >= 9 ? 9 : 1;
+        b.masks = (taps < 7 ? taps - 1 : 1) + s->taps.stride;
+        b.loads = vectors;
+    } else if (rolls_down(s->family)) {
         const int vectors = s->border == INTERIOR || s->border == ENDS ? 2 : 1;
         const bool strided = s->taps.stride == 2;
         b.accumulators = vectors * ((kernel_rows(s) - 1) / row_stride(s) + 1);
@@ -374,7 +383,7 @@ bool spec_generated(const spec *s)
         return s->family == FAMILY_D_DOWN && s->taps.kernel_width == 5;
     if (is_down(s))
         return has_down(s);
-    if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL)
+    if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL || has_strips(s->family))
         return s->border == INTERIOR;
     if (is_looped(s))
         return (s->border == EDGE && s->tile.use != LEAN) || (families[s->family].nhwc && s->border == INTERIOR);

@@ -23,8 +23,8 @@ typedef struct isa_row {
 } isa_row;
 
 /* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.
- * DOWN: sums roll down the rows.  LINE: of one kernel row.  ROLL: of one, whose taps are neighbours.  SCALE: of one
- * tap.  SUM: of several input channels. */
+ * DOWN: sums roll down the rows.  STRIPS: those of several vectors side by side.  LINE: of one kernel row.  ROLL: of
+ * one, whose taps are neighbours.  SCALE: of one tap.  SUM: of several input channels. */
 typedef enum family {
     FAMILY_W,
     FAMILY_K,
@@ -33,6 +33,8 @@ typedef enum family {
     FAMILY_D_UNEVEN,
     FAMILY_D_DOWN,
     FAMILY_D_DOWN_UNEVEN,
+    FAMILY_D_STRIPS,
+    FAMILY_D_STRIPS_UNEVEN,
     FAMILY_D_LINE,
     FAMILY_D_ROLL,
     FAMILY_D_SCALE,
@@ -62,8 +64,9 @@ typedef struct tap_row {
 /* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  SHORT: one where tiles of W are short,
  * which is to say in 1x1 and with stride 2.  LEAN: those of D, NHWC, that have no variants for parts of vectors and,
  * unrolled, for rows of tiles inside the input.  OF_3X3: kernels of their own, but of three taps with any stride
- * alone, as what serves their remainders is. */
-typedef enum tile_use { REST, MAIN, SHORT, LEAN, OF_3X3, OF_3X3_REST } tile_use;
+ * alone, as what serves their remainders is.  UP_TO_5: of no more taps than that; OF_7: of 7, and a remainder of
+ * fewer. */
+typedef enum tile_use { REST, MAIN, SHORT, LEAN, OF_3X3, OF_3X3_REST, UP_TO_5, OF_7 } tile_use;
 
 typedef struct tile_row {
     int channels; /* W: output channels.  K and F: vectors of output channels.  D: output rows */
@@ -121,6 +124,8 @@ typedef struct spec {
 static inline bool tile_suits(const tap_row *taps, const tile_row *tile)
 {
     const bool of_3x3 = tile->use == OF_3X3 || tile->use == OF_3X3_REST;
+    if (tile->use == UP_TO_5)
+        return taps->kernel_width <= 5;
     return !of_3x3 || (taps->kernel_width == 3 && taps->stride == 0);
 }
 
@@ -129,7 +134,8 @@ static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
 {
     const bool is_short = tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2);
     const bool is_only = tile->use == OF_3X3 && tile_suits(taps, tile);
-    return tile->use == MAIN || is_short || is_only;
+    const bool is_widest = tile->use == (taps->kernel_width == 7 ? OF_7 : UP_TO_5);
+    return tile->use == MAIN || is_short || is_only || is_widest;
 }
 
 /* Whether no tap of the tile lies outside the input. */
@@ -147,7 +153,8 @@ static inline bool skips_columns(const spec *s)
 /* From an output row to the next, in input rows. */
 static inline int row_stride(const spec *s)
 {
-    const bool uneven = s->family == FAMILY_D_UNEVEN || s->family == FAMILY_D_DOWN_UNEVEN;
+    const bool uneven =
+        s->family == FAMILY_D_UNEVEN || s->family == FAMILY_D_DOWN_UNEVEN || s->family == FAMILY_D_STRIPS_UNEVEN;
     return uneven ? 3 - s->taps.stride : s->taps.stride;
 }
 
@@ -157,10 +164,14 @@ static inline bool is_down(const spec *s)
     return s->border == DOWN || s->border == ACROSS;
 }
 
-/* D, NCHW, unrolled: whether a tile is any number of output rows. */
+/* D, NCHW, unrolled: whether a tile is any number of output rows; and of several vectors of columns. */
+static inline bool has_strips(family f)
+{
+    return f == FAMILY_D_STRIPS || f == FAMILY_D_STRIPS_UNEVEN;
+}
 static inline bool rolls_down(family f)
 {
-    return f == FAMILY_D_DOWN || f == FAMILY_D_DOWN_UNEVEN;
+    return f == FAMILY_D_DOWN || f == FAMILY_D_DOWN_UNEVEN || has_strips(f);
 }
 
 /* D, NCHW, unrolled: whether the kernel has one row, and how many it has. */

@@ -63,10 +63,16 @@ static const tile_row f_avx2[] = {{8, 1, MAIN}, {7, 1, REST}, {6, 1, REST}, {5, 
  * no 7x7 with stride 2 for NCHW: lanes along channels are faster from 4 of them on (50 KB). */
 static const tap_row d_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}};
 static const tap_row d_avx2_taps[] = {{7, 1}};
+static const tap_row d_avx512_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}};
 /* AVX2's 3x3 and 5x5: tiles are as high as the loops ask for, inside the input two vectors wide (family_d_down.c). */
 static const tap_row d_down_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}};
 static const tap_row d_down_uneven_taps[] = {{3, 1}, {3, 2}};
 static const tile_row d_down[] = {{1, 1, MAIN}};
+/* AVX-512's of up to four vectors of columns side by side (family_d_strips.c). */
+static const tap_row d_strips_taps[] = {{3, 1}, {3, 2}, {5, 1}, {5, 2}, {7, 1}, {7, 2}};
+static const tile_row d_strips[] = {{1, 4, UP_TO_5}, {1, 3, OF_7}, {1, 2, REST}, {1, 1, REST}};
+/* Lines of text are long. */
+static const tile_row d_strips_uneven[] = {{1, 4, UP_TO_5}, {1, 3, REST}, {1, 2, REST}};
 static const tap_row d_any_taps[] = {{0, 1}, {0, 0}};
 static const tap_row d_nhwc_any_taps[] = {{0, 0}};
 static const tile_row d_avx512[] = {{14, 1, REST}, {12, 1, REST}, {7, 1, MAIN}, {6, 1, REST},
@@ -114,6 +120,8 @@ const family_row families[] = {
     [FAMILY_D_UNEVEN] = {"d_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'd'},
     [FAMILY_D_DOWN] = {"d_down", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
     [FAMILY_D_DOWN_UNEVEN] = {"d_down_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
+    [FAMILY_D_STRIPS] = {"d_strips", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
+    [FAMILY_D_STRIPS_UNEVEN] = {"d_strips_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
     [FAMILY_D_LINE] = {"d_line", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'd'},
     [FAMILY_D_ROLL] = {"d_roll", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'r'},
     [FAMILY_D_SCALE] = {"d_scale", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'd'},
@@ -136,10 +144,12 @@ const tile_set tile_sets[] = {
     {FAMILY_F, &isa_avx2, ROWS(f_taps), ROWS(f_avx2)},
     {FAMILY_F, &isa_avx512, ROWS(f_taps), ROWS(f_avx512)},
     {FAMILY_D, &isa_avx2, ROWS(d_avx2_taps), ROWS(d_rows_avx2)},
-    {FAMILY_D, &isa_avx512, ROWS(d_taps), ROWS(d_avx512)},
+    {FAMILY_D, &isa_avx512, ROWS(d_avx512_taps), ROWS(d_avx512)},
     {FAMILY_D_DOWN_UNEVEN, &isa_avx2, ROWS(d_down_uneven_taps), ROWS(d_down)},
     {FAMILY_D_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_uneven_avx512)},
     {FAMILY_D_DOWN, &isa_avx2, ROWS(d_down_taps), ROWS(d_down)},
+    {FAMILY_D_STRIPS, &isa_avx512, ROWS(d_strips_taps), ROWS(d_strips)},
+    {FAMILY_D_STRIPS_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_strips_uneven)},
     {FAMILY_D_LINE, &isa_avx2, ROWS(d_line_avx2_taps), ROWS(d_line)},
     {FAMILY_D_LINE, &isa_avx512, ROWS(d_line_taps), ROWS(d_line)},
     {FAMILY_D_ROLL, &isa_avx2, ROWS(d_roll_avx2_taps), ROWS(d_roll)},

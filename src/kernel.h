@@ -112,6 +112,11 @@ typedef struct conv2d_tile {
      * last, complete an output row; so many have no input row; where the sums of each vector of channels wait. */
     size_t whole_rows, rest_rows;
     float *room;
+    /* D, NCHW, strips, all from the middle tap of the first output on: where the columns before that are (with stride 1
+     * one or two from [0] on, with stride 2 the odd one and the even one), and those behind the last vector; or, where
+     * they are outside the input, others inside.  Of 7 taps, which of 16 columns there are inside, and reached. */
+    ptrdiff_t before[2], behind;
+    uint32_t before_mask, behind_mask;
     ptrdiff_t apart;               /* ENDS: from the first vector of columns to the last */
     const int32_t (*end_words)[8]; /* and the masks of that */
     /* NHWC: the input rows [begin, begin + count) that serve the first output row only, both, the second only. */
@@ -119,7 +124,8 @@ typedef struct conv2d_tile {
     ptrdiff_t row_begin[3];
     ptrdiff_t weights_back; /* NHWC: from an input row's weights for the first output row to those for the second */
     /* NHWC, grouped: how far the inputs of a vector of channels are from those of the next; the lane of a group's first
-     * input channel for each output channel, and the lanes that are needed; the weights of an input channel (F too). */
+     * input channel for each output channel, and the lanes that are needed (NCHW, strips: the columns inside, from the
+     * middle tap of the last vector on); the weights of an input channel (F too). */
     ptrdiff_t in_vector;
     const int32_t *lane_from;
     uint32_t load_mask;

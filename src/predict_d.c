@@ -156,9 +156,13 @@ static double planes_factor(const problem *p, const conv2d_kernel *kernel)
     return is_two_wide(kernel) ? 1.4 * waits : waits;
 }
 
-/* Two FMAs a cycle wait for loads where weights are not all in registers (Zen 5). */
-static double loading_factor(const problem *p)
+/* Two FMAs a cycle wait for loads where weights are not all in registers, and for those across lines, of which narrow
+ * maps have fewer (Zen 5). */
+static double loading_factor(const problem *p, const conv2d_kernel *kernel)
 {
+    const bool strips = !kernel->grouped && p->dilation_w == 1 && p->out_width > kernel->lanes;
+    if (p->kernel_width == 3 && strips && shuffles_beside_fmas())
+        return p->stride_w == 1 ? 1.6 : 2;
     if (p->kernel_width != 5)
         return p->kernel_width == 3 ? 1.1 : 1.65;
     return p->in_channels == 1 && p->stride_w == 1 ? 1.6 : 1.4;
@@ -240,10 +244,26 @@ static double down_cycles(const problem *p, const conv2d_kernel *kernel)
     return real(p->out_channels) * (6 + real(p->out_height) * row + 8 * spans * tiles);
 }
 
+/* AVX-512's sums that roll down, strips of several vectors of columns (Zen 5).  Where shuffles take the FMAs' ports, or
+ * one FMA begins in a cycle: reckoned, not measured. */
+static double strips_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    static const struct {
+        double alone, strip, vector; /* a row of a single vector; of others each of its strips and vectors */
+    } costs[2][3] = {{{6.3, 1.6, 4.7}, {15, 4, 12.6}, {30, 5, 24.5}}, {{11.5, 2, 9.5}, {30, 10, 13.5}, {46, 22, 24}}};
+    const size_t vectors = divide_up(p->out_width, kernel->lanes), strips = divide_up(vectors, kernel->tile_columns);
+    const size_t of_stride = p->stride_w - 1, of_width = kernel->kernel_width / 2 - 1;
+    const double strip = costs[of_stride][of_width].strip, vector = costs[of_stride][of_width].vector;
+    const double row = vectors == 1 ? costs[of_stride][of_width].alone : strip * real(strips) + vector * real(vectors);
+    const double begin = 10 + real(p->kernel_height * p->kernel_width * strips);
+    const double rows = real(p->out_height) * (p->stride_h > p->stride_w ? 1.1 : 1); /* of two input rows */
+    return real(p->out_channels) * (begin + rows * row) * (shuffles_beside_fmas() ? 1 : 2.4);
+}
+
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const bool wide = kernel->lanes == 16;
-    const double slow = is_two_wide(kernel) ? loading_factor(p) : wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.4;
+    const double slow = is_two_wide(kernel) ? loading_factor(p, kernel) : wide ? 1.1 : p->kernel_width == 3 ? 1.6 : 2.4;
     const double strided = p->stride_w == 1 ? 1 : wide ? 1.4 : 1.6;
     const double slower = kernel->grouped ? planes_factor(p, kernel) : line_factor(kernel);
     const double channels = real(p->in_channels * p->out_channels) * slower;
@@ -279,6 +299,7 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
     const double before = 250.0 / real(p->batch * p->groups);
     const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;
     const double cycles = kernel->rolls            ? rolled_cycles(p, kernel)
+                          : d_has_strips(kernel)   ? strips_cycles(p, kernel)
                           : kernel->rolls_down     ? down_cycles(p, kernel)
                           : loads_each_tap(kernel) ? loaded_cycles(p, kernel)
                           : kernel->kernel_width   ? unrolled_cycles(p, kernel)

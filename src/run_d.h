@@ -184,6 +184,20 @@ static inline bool d_has_whole_rows(const d_span *span)
 /* spans_d.c: what the rows of a kernel whose taps roll consist of. */
 void conv2d_find_stretches(const conv2d_kernel *kernel, const problem *p, conv2d_stretch stretches[CONV2D_STRETCHES]);
 
+/* Whether sums roll down the rows of several vectors of columns side by side: strips. */
+static inline bool d_has_strips(const conv2d_kernel *kernel)
+{
+    return kernel->rolls_down && kernel->tile_columns > 1;
+}
+
+/* What a strip passes to its tiles; `whole`: of rows but the last, the last vector may be loaded and stored whole. */
+typedef struct d_strip {
+    uint32_t mask[CONV2D_MAX_DEPTHWISE_TAPS];
+    uint32_t store_mask, load_mask, before_mask, behind_mask;
+    ptrdiff_t before[2], behind;
+    bool whole;
+} d_strip;
+
 /* A run of tiles whose lanes are columns. */
 typedef struct d_run {
     const problem *p;
@@ -195,6 +209,9 @@ typedef struct d_run {
     size_t tiles_down;   /* so many tiles of rows are one that rolls down; 1: none do */
     bool ends;           /* the first and the last span are one */
     d_span *spans;       /* D_MAX_SPANS */
+    size_t strips;       /* of a row; or 0.  So many vectors each, the first ones one more */
+    size_t strip_vectors, wider_strips;
+    d_strip strip_kinds[3]; /* the first, those between it and the last, the last; of a single one the first */
     conv2d_stretch stretches[CONV2D_STRETCHES];
     conv2d_tile tile;
 } d_run;
@@ -203,6 +220,12 @@ typedef struct d_run {
 typedef struct d_chunk {
     size_t image, group, oc, count;
 } d_chunk;
+
+/* run_d_strips.c: whether strips serve the problem; those of a row; some output rows of them, of channels whose first
+ * input row there is at `in`, and output row at args->out + `out`. */
+bool conv2d_d_strips_suit(const problem *p, const conv2d_kernel *kernel);
+void conv2d_d_find_strips(d_run *run);
+void conv2d_d_run_strips(d_run *run, const float *in, ptrdiff_t out, size_t row, size_t rows);
 
 /* run_d_rows.c: tiles [begin, end) of rows, for one chunk of channels. */
 void conv2d_d_run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end);

@@ -49,6 +49,10 @@ static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, pt
     const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) + top * p->in.row -
                       (ptrdiff_t)p->pad_left;
     out += (ptrdiff_t)row * p->out.row;
+    if (run->strips) {
+        conv2d_d_run_strips(run, in, out, row, rows);
+        return;
+    }
     run->tile.rows = rows_inside(p, top);
     if (run->kernel->rolls_down)
         set_rows_down(run, top, rows);
@@ -149,7 +153,7 @@ void conv2d_d_run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
         const d_piece rows = rows_of(run, tile, last);
         if (rolls)
             run_rolled_rows(run, at, rows, out);
-        else if (run->span_count)
+        else if (run->span_count || run->strips)
             run_spans(run, at, rows.begin, rows.count, out);
         else
             run_looped_row(run, at, rows.begin, out);

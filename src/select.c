@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "plan.h"
-#include "tiles.h"
+#include "run_d.h"
 
 /* How many columns the last output's last tap reaches beyond the input. */
 static ptrdiff_t right_overhang(const problem *p)
@@ -50,6 +50,8 @@ static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kern
     if (p->pad_left > most || right_overhang(p) > (ptrdiff_t)most)
         return kernel->rolls ? "made for padding of less than the kernel"
                              : "made for padding of at most half the kernel";
+    if (d_has_strips(kernel) && !conv2d_d_strips_suit(p, kernel))
+        return "its strips are made for other strides or rows";
     const size_t half_rows = p->kernel_height / 2 * p->dilation_h;
     if (!kernel->nhwc && (p->pad_top > half_rows || bottom_overhang(p) > (ptrdiff_t)half_rows))
         return "made for padding of at most half the kernel";

@@ -179,10 +179,9 @@ static const choice two_wide_choices[] = {
     {"256x56x56 64x1x1", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw1_s1__avx2_w4x3"},
     /* Half vectors save little, weights from memory wait. */
     {"960x7x7 5x5 p2 g960", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
-    {"96x56x56 7x7 p3 g96", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw7_s1__avx512_d2x7"},
     {"672x14x14 5x5 s2 p2 g672", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s2__avx512_d7x1"},
-    {"120x28x28 5x5 p2 g120", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_d7x1"},
-    {"192x28x28 3x3 p1 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_d7x1"},
+    {"120x28x28 5x5 p2 g120", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw5_s1__avx512_v1x4"},
+    {"192x28x28 3x3 p1 g192", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_v1x4"},
     {"64x128x128 3x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
     {"64x128x128 1x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_s7x1"},
     {"3x224x224 16x3x3 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w8x3"},
