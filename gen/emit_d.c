@@ -245,10 +245,7 @@ static void emit_avx512_helpers(writer *w)
     line(w, "const __m512i place = _mm512_add_epi32(column, _mm512_and_si512(column, _mm512_set1_epi32(~1)));");
     line(w, "return _mm512_mask_add_epi32(place, second, place, _mm512_set1_epi32(2));");
     block_end(w);
-    line(w, "/* Lane i from lane i + lanes of x, beyond its end from the beginning. */");
-    line(w, "#define rotate(x, lanes) _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(x), "
-            "_mm512_castps_si512(x), lanes))");
-    line(w, "/* Lane i from lane i + lanes of two vectors in a row. */");
+    line(w, "/* Lane i from lane i + lanes of low, beyond its end from high. */");
     line(w, "#define shifted(high, low, lanes) _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(high), "
             "_mm512_castps_si512(low), lanes))");
     block_begin(w, "HELPER __m512 one_of(const float *from)");

@@ -273,5 +273,5 @@ void emit_d_folded_taps(writer *w, const spec *s, int row, const char *first, co
         if (tap == middle)
             line(w, "const __m512 in%d_%d = %s;", row, tap, first);
         else
-            line(w, "const __m512 in%d_%d = rotate(%s, %d);", row, tap, first, (tap - middle + 16) % 16);
+            line(w, "const __m512 in%d_%d = shifted(%s, %s, %d);", row, tap, first, first, (tap - middle + 16) % 16);
 }

@@ -150,6 +150,7 @@ static void emit_tap(writer *w, const spec *s, int vector, int tap, char *name, 
     snprintf(name, size, "tap%d", vector);
 }
 
+/* Where no weights are held, an FMA that gcc 12 may not give another register, or it spills. */
 static void emit_fma(writer *w, const spec *s, int sum, int vector, int tap, const char *in, const char *weight)
 {
     const bool masked = (tap < centre(s) && vector == 0) || (tap > centre(s) && vector + 1 == s->tile.columns);
@@ -186,7 +187,7 @@ static void emit_tap_fmas(writer *w, const spec *s, int first, int tap)
         }
         for (int vector = 0; vector < vectors; vector++)
             emit_fma(w, s, place * vectors + vector, vector, tap, in[vector], weight);
-        for (int vector = 0; vector < vectors && !holds_weights(s); vector++)
+        for (int vector = 0; vector < vectors && !holds_weights(s); vector++) /* gcc 12 would begin more, and spill */
             line(w, "PIN(acc%d);", place * vectors + vector);
     }
     block_end(w);

@@ -24,10 +24,10 @@ static void set_bounds(d_run *run)
 static size_t chunks_at_once(const d_run *run, size_t chunk_channels)
 {
     enum { MOST_CHANNELS = 128, MOST_TILES = 3 };
-    const bool whole_rows = run->strips == 1 || (run->span_count == 1 && d_has_whole_rows(&run->spans[0]));
-    if (!whole_rows || (run->rows.pieces > MOST_TILES && !run->strips))
-        return 1;
-    return max_size((run->rows.pieces <= MOST_TILES ? MOST_CHANNELS : CONV2D_OC_BLOCK) / chunk_channels, 1);
+    const bool one_strip = run->strips == 1, few_tiles = run->rows.pieces <= MOST_TILES;
+    const bool one_span = run->span_count == 1 && d_has_whole_rows(&run->spans[0]);
+    const size_t most = few_tiles && (one_strip || one_span) ? MOST_CHANNELS : one_strip ? CONV2D_OC_BLOCK : 1;
+    return max_size(most / chunk_channels, 1);
 }
 
 /* Units of work are the row tiles of one chunk of channels, numbered in loop order.  Chunks are whole groups where

@@ -222,10 +222,10 @@ typedef struct d_chunk {
 } d_chunk;
 
 /* run_d_strips.c: whether strips serve the problem; those of a row; some output rows of them, of channels whose first
- * input row there is at `in`, and output row at args->out + `out`. */
+ * input row there, which is row `top` of the image, is at `in`, and output row at args->out + `out`. */
 bool conv2d_d_strips_suit(const problem *p, const conv2d_kernel *kernel);
 void conv2d_d_find_strips(d_run *run);
-void conv2d_d_run_strips(d_run *run, const float *in, ptrdiff_t out, size_t row, size_t rows);
+void conv2d_d_run_strips(d_run *run, const float *in, ptrdiff_t out, ptrdiff_t top, size_t rows);
 
 /* run_d_rows.c: tiles [begin, end) of rows, for one chunk of channels. */
 void conv2d_d_run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end);

@@ -42,17 +42,20 @@ static void set_rows_down(d_run *run, ptrdiff_t top, size_t rows)
     run->tile.last_row = whole >= rows;
 }
 
+/* Where input row `top` is, which may lie above the input, at the first tap of a row's first output. */
+static const float *input_of(const d_run *run, const d_chunk *at, ptrdiff_t top)
+{
+    const problem *p = run->p;
+    return run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) + top * p->in.row -
+           (ptrdiff_t)p->pad_left;
+}
+
 static void run_spans(d_run *run, const d_chunk *at, size_t row, size_t rows, ptrdiff_t out)
 {
     const problem *p = run->p;
     const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
-    const float *in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) + top * p->in.row -
-                      (ptrdiff_t)p->pad_left;
+    const float *in = input_of(run, at, top);
     out += (ptrdiff_t)row * p->out.row;
-    if (run->strips) {
-        conv2d_d_run_strips(run, in, out, row, rows);
-        return;
-    }
     run->tile.rows = rows_inside(p, top);
     if (run->kernel->rolls_down)
         set_rows_down(run, top, rows);
@@ -109,13 +112,19 @@ static void run_rolled_rows(d_run *run, const d_chunk *at, d_piece rows, ptrdiff
 {
     const problem *p = run->p;
     out += (ptrdiff_t)rows.begin * p->out.row;
-    run->tile.in = run->args->in + (ptrdiff_t)at->image * p->in.image + group_offset(p, at) +
-                   (ptrdiff_t)(rows.begin * p->stride_h) * p->in.row - (ptrdiff_t)p->pad_left;
+    run->tile.in = input_of(run, at, (ptrdiff_t)(rows.begin * p->stride_h));
     run->tile.out = run->args->out + out;
     if (p->has_residual)
         run->tile.residual = run->args->residual + out;
     run->tile.repeats = rows.count;
     tile_function(run->kernel, tile_of(run->kernel, 1, 1), CONV2D_INTERIOR)(&run->tile);
+}
+
+static void run_strips(d_run *run, const d_chunk *at, d_piece rows, ptrdiff_t out)
+{
+    const problem *p = run->p;
+    const ptrdiff_t top = (ptrdiff_t)(rows.begin * p->stride_h) - (ptrdiff_t)p->pad_top;
+    conv2d_d_run_strips(run, input_of(run, at, top), out + (ptrdiff_t)rows.begin * p->out.row, top, rows.count);
 }
 
 /* The channels of a chunk in some rows, which have just been stored. */
@@ -153,7 +162,9 @@ void conv2d_d_run_rows(d_run *run, const d_chunk *at, size_t begin, size_t end)
         const d_piece rows = rows_of(run, tile, last);
         if (rolls)
             run_rolled_rows(run, at, rows, out);
-        else if (run->span_count || run->strips)
+        else if (run->strips)
+            run_strips(run, at, rows, out);
+        else if (run->span_count)
             run_spans(run, at, rows.begin, rows.count, out);
         else
             run_looped_row(run, at, rows.begin, out);

@@ -100,8 +100,9 @@ void conv2d_d_find_strips(d_run *run)
     run->strips = divide_up(vectors, kernel->tile_columns);
     run->strip_vectors = vectors / run->strips;
     run->wider_strips = vectors % run->strips;
-    for (size_t i = 0; i < run->strips; i += i == 1 && run->strips > 2 ? run->strips - 2 : 1)
-        make_strip(run->p, kernel, strip_at(run, i), kind_of(run, i));
+    const size_t one_of_each[] = {0, run->strips - 1, 1};
+    for (size_t i = 0; i < min_size(run->strips, 3); i++)
+        make_strip(run->p, kernel, strip_at(run, one_of_each[i]), kind_of(run, one_of_each[i]));
 }
 
 /* The rows that are loaded and stored whole are above the last of the input, and of the output those but the last. */
@@ -122,18 +123,18 @@ static void set_rows(d_run *run, ptrdiff_t top, size_t rows, bool whole)
  * From an input row to the one that is fetched meanwhile, of strided columns: the same of the next channel, if the L1
  * has room for both (Zen 5, 144x56x56 3x3 s2 1.17, but 64x112x112 0.78), else one that is read next (1.09).
  */
-static ptrdiff_t rows_ahead(const problem *p)
+static ptrdiff_t rows_ahead(const d_run *run)
 {
     enum { ROWS = 4 };
+    const problem *p = run->p;
     const bool stay = p->in_height * p->in_width * sizeof(float) * 3 <= conv2d_cpu()->l1_bytes;
-    return stay ? p->in.channel * (ptrdiff_t)p->in_channels : ROWS * p->in.row;
+    return stay ? run->tile.in_channel_pitch : ROWS * p->in.row;
 }
 
-void conv2d_d_run_strips(d_run *run, const float *in, ptrdiff_t out, size_t row, size_t rows)
+void conv2d_d_run_strips(d_run *run, const float *in, ptrdiff_t out, ptrdiff_t top, size_t rows)
 {
     const problem *p = run->p;
-    const ptrdiff_t top = (ptrdiff_t)(row * p->stride_h) - (ptrdiff_t)p->pad_top;
-    run->tile.prefetch_in = rows_ahead(p);
+    run->tile.prefetch_in = rows_ahead(run);
     for (size_t i = run->strips; i-- > 0;) {
         const d_strip *strip = kind_of(run, i);
         const d_piece vectors = strip_at(run, i);
