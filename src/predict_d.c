@@ -244,10 +244,15 @@ static double down_cycles(const problem *p, const conv2d_kernel *kernel)
     return real(p->out_channels) * (6 + real(p->out_height) * row + 8 * spans * tiles);
 }
 
-/* AVX-512's sums that roll down, strips of several vectors of columns (Zen 5).  Where shuffles take the FMAs' ports, or
- * one FMA begins in a cycle: reckoned, not measured. */
+/*
+ * AVX-512's sums that roll down, strips of several vectors of columns (Zen 5).  Several strips a row ask memory for a
+ * part of each row at a time (of tiles of rows 288x150x150 5x5 s2 0.59, 144x228x228 3x3 s2 0.76, 384x128x128 0.83; of
+ * less than 24 MB 1.0 to 1.4).  Where shuffles take the FMAs' ports, or one FMA begins in a cycle: reckoned, not
+ * measured.
+ */
 static double strips_cycles(const problem *p, const conv2d_kernel *kernel)
 {
+    enum { FAR_L2S = 24, WIDEST_KERNEL = 5 };
     static const struct {
         double alone, strip, vector; /* a row of a single vector; of others each of its strips and vectors */
     } costs[2][3] = {{{6.3, 1.6, 4.7}, {15, 4, 12.6}, {30, 5, 24.5}}, {{11.5, 2, 9.5}, {30, 10, 13.5}, {46, 22, 24}}};
@@ -257,7 +262,9 @@ static double strips_cycles(const problem *p, const conv2d_kernel *kernel)
     const double row = vectors == 1 ? costs[of_stride][of_width].alone : strip * real(strips) + vector * real(vectors);
     const double begin = 10 + real(p->kernel_height * p->kernel_width * strips);
     const double rows = real(p->out_height) * (p->stride_h > p->stride_w ? 1.1 : 1); /* of two input rows */
-    return real(p->out_channels) * (begin + rows * row) * (shuffles_beside_fmas() ? 1 : 2.4);
+    const bool waits = strips > 1 && kernel->kernel_width <= WIDEST_KERNEL && exceeds_l2(p, FAR_L2S);
+    const double slow = !shuffles_beside_fmas() ? 2.4 : waits ? 1.8 : 1;
+    return real(p->out_channels) * (begin + rows * row) * slow;
 }
 
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)

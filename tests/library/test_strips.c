@@ -117,7 +117,8 @@ static const char *chosen(const char *text, const cpu_facts *facts)
 }
 
 /* Rows wider than a vector, where loads wait behind two FMAs a cycle and shuffles do not; not with a dilation, nor
- * where lanes along channels are as fast, nor where few columns of the last vector need masks for the one before. */
+ * where lanes along channels are as fast, nor where few columns of the last vector need masks for the one before, nor
+ * of several strips a row from memory. */
 Test(strips, only_where_it_pays)
 {
     require_isa(CONV2D_ISA_AVX512);
@@ -142,6 +143,8 @@ Test(strips, only_where_it_pays)
                 {"120x33x33 5x5 p2 g120", ""},
                 {"96x7x7 5x5 p2 g96", ""},
                 {"72x56x56 5x5 s2 p2 g72", "conv2d_f32_nchw_kw5_s2__avx512_v1x4"},
+                {"144x228x228 3x3 s2 p1 g144", ""},
+                {"1024x64x64 3x3 s2 p1 g1024", "conv2d_f32_nchw_kw3_s2__avx512_v1x4"},
                 {"96x56x56 7x7 p3 g96", "conv2d_f32_nchw_kw7_s1__avx512_v1x3"},
                 {"384x14x14 7x7 p3 g384", ""},
                 {"64x24x160 3x3 s2x1 p1 g64", "conv2d_f32_nchw_kw3_s2x1__avx512_v1x4"},
