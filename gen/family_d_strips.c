@@ -4,7 +4,7 @@
  * loops ask for (AVX2's, of one or two: family_d_down.c).  Tiles of seven rows of one vector read nine, three loads
  * each, nearly all of which lie across lines; a core that begins two FMAs in a cycle waits for them.  Here each row is
  * loaded once, from its middle tap on, and shuffles, for which Zen 5 has units of their own, make the other taps of it
- * and the vectors beside it (16x64x64 3x3 1.36 times as fast, 144x56x56 1.5).
+ * and the vectors beside it (16x64x64 3x3 1.45 times as fast, 144x56x56 1.54).
  *
  * The columns just before the first vector and just behind the last are broadcast, as masked loads are slow (a row of
  * one vector takes 6.0 cycles, with masked loads 9.3).  Where they are outside the input, others are read, and no sum
