@@ -251,13 +251,21 @@ typedef struct conv2d_kernel {
     const conv2d_tile_row *tiles;      /* the main tile and those for remainders */
     const conv2d_tile_row *three_taps; /* K, AVX2, looped taps: the same tiles with three unrolled ones; or NULL */
     const uint8_t (*tile_index)[CONV2D_MAX_TILE_COLUMNS + 1];
-    conv2d_tile_fn *const *functions; /* of tiles, all kernels' */
-    const conv2d_helpers *helpers;    /* its ISA's */
+    const int32_t *offsets;        /* of all kernels' tile functions, from conv2d_tile_offsets */
+    const conv2d_helpers *helpers; /* its ISA's */
 } conv2d_kernel;
 
-extern conv2d_tile_fn *const conv2d_tile_functions[];
-extern const size_t conv2d_tile_function_count;
 extern const conv2d_kernel conv2d_kernels[];
 extern const size_t conv2d_kernel_count;
+
+/* Of each tile function, which are so many but the first, that is none. */
+extern const int32_t conv2d_tile_offsets[] __attribute__((visibility("hidden")));
+extern const size_t conv2d_tile_function_count;
+
+static inline conv2d_tile_fn *tile_function(const conv2d_kernel *kernel, const conv2d_tile_row *row, int variant)
+{
+    const int32_t offset = kernel->offsets[row->variant[variant]];
+    return (conv2d_tile_fn *)((uintptr_t)conv2d_tile_offsets + (uintptr_t)(intptr_t)offset);
+}
 
 #endif

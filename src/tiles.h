@@ -79,11 +79,6 @@ static inline const conv2d_tile_row *tile_of(const conv2d_kernel *kernel, size_t
     return &kernel->tiles[kernel->tile_index[channels][columns] - 1];
 }
 
-static inline conv2d_tile_fn *tile_function(const conv2d_kernel *kernel, const conv2d_tile_row *row, int variant)
-{
-    return kernel->functions[row->variant[variant]];
-}
-
 /* Whether shuffles within 128 bits and blends cost an AVX-512 tile nothing: they would take the FMAs' ports on Intel's
  * CPUs, and nothing was measured on Zen 4. */
 static inline bool shuffles_beside_fmas(void)

@@ -29,12 +29,11 @@ void counted_enter(const conv2d_tile *tile, unsigned slot)
     originals[slot](tile);
 }
 
-static conv2d_tile_fn *entry_point(size_t slot)
+static int32_t offset_of(uintptr_t address)
 {
-    conv2d_tile_fn *function;
-    const char *const address = counted_entry_points + 16 * slot;
-    memcpy(&function, &address, sizeof function);
-    return function;
+    const intptr_t offset = (intptr_t)(address - (uintptr_t)conv2d_tile_offsets);
+    cr_assert(offset >= INT32_MIN && offset <= INT32_MAX, "the kernels are in another library");
+    return (int32_t)offset;
 }
 
 size_t counted_tiles(const conv2d_kernel *kernel)
@@ -58,22 +57,23 @@ void counted_make(counted *c, const char *name)
     cr_assert_leq(c->tile_count, (size_t)COUNTED_TILES);
     const size_t shared = conv2d_tile_function_count;
     cr_assert_leq(shared + c->tile_count * 8, (size_t)COUNTED_FUNCTIONS);
-    c->kernel.functions = c->functions;
-    memcpy(c->functions, kernel->functions, shared * sizeof c->functions[0]);
+    c->kernel.offsets = c->offsets;
+    memcpy(c->offsets, kernel->offsets, shared * sizeof c->offsets[0]);
     memcpy(c->tiles, kernel->tiles, c->tile_count * sizeof c->tiles[0]);
     for (size_t slot = 0; slot < c->tile_count * 8; slot++) {
-        const uint16_t place = kernel->tiles[slot / 8].variant[slot % 8];
-        originals[slot] = kernel->functions[place];
-        c->functions[shared + slot] = entry_point(slot);
-        if (place)
-            c->tiles[slot / 8].variant[slot % 8] = (uint16_t)(shared + slot);
+        const conv2d_tile_row *row = &kernel->tiles[slot / 8];
+        const int variant = (int)(slot % 8);
+        originals[slot] = row->variant[variant] ? tile_function(kernel, row, variant) : NULL;
+        c->offsets[shared + slot] = offset_of((uintptr_t)counted_entry_points + 16 * slot);
+        if (originals[slot])
+            c->tiles[slot / 8].variant[variant] = (uint16_t)(shared + slot);
     }
 }
 
 void counted_replace(counted *c, conv2d_tile_fn *function)
 {
     for (size_t slot = 0; slot < c->tile_count * 8; slot++)
-        c->functions[conv2d_tile_function_count + slot] = function;
+        c->offsets[conv2d_tile_function_count + slot] = offset_of((uintptr_t)function);
 }
 
 void counted_use(counted *c, conv2d_plan *plan)

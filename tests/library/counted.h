@@ -11,7 +11,7 @@ enum { COUNTED_SLOTS = 1024, COUNTED_TILES = COUNTED_SLOTS / 8, COUNTED_FUNCTION
 typedef struct counted {
     conv2d_kernel kernel;
     conv2d_tile_row tiles[COUNTED_TILES];
-    conv2d_tile_fn *functions[COUNTED_FUNCTIONS]; /* all kernels', then those of the slots */
+    int32_t offsets[COUNTED_FUNCTIONS]; /* of all kernels' functions, then of those of the slots */
     size_t tile_count;
 } counted;
 

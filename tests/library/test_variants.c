@@ -15,9 +15,10 @@
 
 enum { MOST_FUNCTIONS = 4096, MOST_CASES = 512, PLACES = 16 };
 
-/* A tile function of any kernel, since kernels share them, and where it was entered: bit side * 16 + offset. */
+/* A tile function of any kernel, since kernels share them: its place among all, and where it was entered, bit side *
+ * 16 + offset. */
 typedef struct function {
-    conv2d_tile_fn *entry;
+    uint16_t place;
     uint32_t places;
 } function;
 
@@ -48,12 +49,12 @@ typedef struct survey {
 
 static function *function_of(survey *s, size_t slot)
 {
-    conv2d_tile_fn *const entry = conv2d_tile_functions[s->tiles[slot / 8].variant[slot % 8]];
+    const uint16_t place = s->tiles[slot / 8].variant[slot % 8];
     for (size_t i = 0; i < s->count; i++)
-        if (s->functions[i].entry == entry)
+        if (s->functions[i].place == place)
             return &s->functions[i];
     cr_assert_lt(s->count, (size_t)MOST_FUNCTIONS);
-    s->functions[s->count].entry = entry;
+    s->functions[s->count].place = place;
     return &s->functions[s->count++];
 }
 
@@ -252,8 +253,7 @@ static void describe_function(const function *f, char *text, size_t size)
     for (size_t k = 0; k < conv2d_kernel_count; k++)
         for (size_t slot = 0; slot < COUNTED_SLOTS; slot++) {
             const conv2d_tile_row *row = &conv2d_kernels[k].tiles[slot / 8];
-            if (slot / 8 >= counted_tiles(&conv2d_kernels[k]) ||
-                conv2d_tile_functions[row->variant[slot % 8]] != f->entry)
+            if (slot / 8 >= counted_tiles(&conv2d_kernels[k]) || row->variant[slot % 8] != f->place)
                 continue;
             snprintf(text, size, "%s: tile %ux%u, variant %zu", conv2d_kernels[k].name, row->channels, row->columns,
                      slot % 8);
