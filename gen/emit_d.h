@@ -144,7 +144,9 @@ void emit_d_group_load(writer *w, const spec *s, const char *to, const char *fro
 void emit_d_group_begin(writer *w, const spec *s);
 void emit_d_group_end(writer *w, const spec *s);
 void emit_d_group_row(writer *w, const spec *s, int first, int last, int input_columns);
-/* Looped taps: the loops over kernel rows and columns, from the input column so named on. */
+/* Looped taps: the loops over kernel rows, from the input column so named on, with `s` kernel columns left; and over
+ * these. */
+void emit_d_kernel_rows_begin(writer *w, const char *first_column);
 void emit_d_taps_begin(writer *w, const char *first_column);
 void emit_d_taps_end(writer *w);
 /* The activation of acc0.., but leaky ReLU where it has no registers besides them. */

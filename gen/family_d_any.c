@@ -5,13 +5,19 @@
  */
 #include "emit_d.h"
 
-void emit_d_taps_begin(writer *w, const char *first_column)
+void emit_d_kernel_rows_begin(writer *w, const char *first_column)
 {
     line(w, "const float *row = in, *weight_row = weights;");
     block_begin(w, "for (size_t kernel_row = tile->kernel_rows; kernel_row != 0; kernel_row--)");
     line(w, "const float *tap = row;");
     line(w, "ptrdiff_t column = %s;", first_column);
-    block_begin(w, "for (size_t s = kernel_width; s != 0; s--)");
+    line(w, "size_t s = kernel_width;");
+}
+
+void emit_d_taps_begin(writer *w, const char *first_column)
+{
+    emit_d_kernel_rows_begin(w, first_column);
+    block_begin(w, "for (; s != 0; s--)");
 }
 
 void emit_d_taps_end(writer *w)

@@ -3,7 +3,10 @@
  * Family D with looped taps, NHWC: any kernel, stride and dilation; a tile is `columns` outputs of one row.
  *
  * AVX2's wider tiles take two vectors of channels at a time, a whole cache line of each pixel, and go twice as far with
- * the instructions of a tap (Zen 4: 28 layers 1.30, 1-D ones with pixels 2 and 6 KiB apart 1.26 and 1.24).
+ * the instructions of a tap (Zen 4: 28 layers 1.30, 1-D ones with pixels 2 and 6 KiB apart 1.26 and 1.24).  AVX-512's
+ * take two or three neighbouring taps at a time, and load an input once for all of them, where one for each FMA is what
+ * they wait for (Zen 5: 144x14x14 9x9 1.85, 11x11 1.9, 384x8x8 9x9 1.9, s2 1.2-1.4, 5x5 of groups 1.3-1.6 times as
+ * fast; AVX2 0.95-1.19).
  */
 #include "emit_d.h"
 
@@ -54,6 +57,14 @@ static void emit_fma_scope(writer *w, const spec *s, int p)
     block_end(w);
 }
 
+enum { JOINED_TAPS = 3 };
+
+/* Whether neighbouring taps of a row are done together. */
+static bool joins_taps(const spec *s)
+{
+    return s->isa->mask_registers && s->border == INTERIOR && s->tile.columns >= JOINED_TAPS;
+}
+
 /* The FMAs of all outputs, those at an edge guarded. */
 static void emit_nhwc_outputs(writer *w, const spec *s, bool guarded)
 {
@@ -71,7 +82,7 @@ static void emit_nhwc_outputs(writer *w, const spec *s, bool guarded)
 }
 
 /* Most often some at one end lie outside, or all (dilated taps); only those of an input narrower than the tile are
- * asked (Zen 5, 256x14x14 31x31 1.5, AVX2 1.4 times as fast). */
+ * asked (Zen 5, AVX2, 256x14x14 31x31 1.4 times as fast). */
 static void emit_nhwc_edges(writer *w, const spec *s)
 {
     static const column_code code = {begin_at, step_on, step_back, emit_fma_scope};
@@ -102,7 +113,7 @@ static void emit_nhwc_tap(writer *w, const spec *s)
         block_begin(w, "if (column >= 0 && column + last_column < (ptrdiff_t)in_width)");
         emit_nhwc_outputs(w, s, false);
         line(w, "PIN(acc0); /* clang 14 otherwise shares the last FMA of both ways */");
-        if (s->tile.columns > FEW_COLUMNS)
+        if (s->tile.columns > FEW_COLUMNS && !joins_taps(s))
             emit_nhwc_edges(w, s);
         block_else(w);
         emit_nhwc_outputs(w, s, true);
@@ -110,6 +121,67 @@ static void emit_nhwc_tap(writer *w, const spec *s)
     } else {
         emit_nhwc_outputs(w, s, true);
     }
+}
+
+static void emit_joined_input(writer *w, const spec *s, int input, int taps, int stride)
+{
+    w->depth--;
+    line(w, "case %d:;", input);
+    w->depth++;
+    line(w, "if (end <= %d)", input);
+    line(w, "    break;");
+    if (is_grouped(s))
+        emit_d_group_load(w, s, "input", "from");
+    else
+        line(w, "input = _mm512_loadu_ps(from);");
+    for (int tap = 0; tap < taps; tap++) {
+        const int place = input - tap, sum = place / stride;
+        if (place >= 0 && place % stride == 0 && sum < s->tile.columns)
+            line(w, "FMA_INTO(acc%d, input, weight%d);", sum, tap);
+    }
+}
+
+/* So many taps at a time, as long as `condition` holds: the inputs that they have inside are entered by one jump. */
+static void emit_joined_taps(writer *w, const spec *s, const char *condition, int taps, int stride)
+{
+    const int inputs = (s->tile.columns - 1) * stride + taps;
+    block_begin(w, "for (; %s; s -= %d)", condition, taps);
+    for (int tap = 0; tap < taps; tap++) {
+        line(w, "__m512 weight%d = _mm512_loadu_ps(weight_row + %d);", tap, tap * 16);
+        line(w, "PIN(weight%d);", tap);
+    }
+    line(w, "const size_t first = column < 0 ? -(size_t)column : 0;");
+    line(w, "const ptrdiff_t end = (ptrdiff_t)in_width - column;");
+    line(w, "const float *from = tap + (ptrdiff_t)first * tap_pitch;");
+    line(w, "__m512 input;");
+    block_begin(w, "switch (first)");
+    for (int input = 0; input < inputs; input++) {
+        if (input > 0) {
+            line(w, "from += tap_pitch;");
+            line(w, "OPAQUE(from);");
+            line(w, "__attribute__((fallthrough));");
+        }
+        emit_joined_input(w, s, input, taps, stride);
+    }
+    block_end(w);
+    line(w, "weight_row += %d;", taps * 16);
+    line(w, "tap += %d * tap_pitch;", taps);
+    line(w, "column += %d;", taps);
+    block_end(w);
+}
+
+/* As many as there may be: of four, two and two.  With stride 2 inputs have one tap or two of three; of groups those
+ * are not worth their permutations. */
+static void emit_all_joined_taps(writer *w, const spec *s)
+{
+    block_begin(w, "if (joined && column_step == 1)");
+    emit_joined_taps(w, s, "s > 2 && s != 4", JOINED_TAPS, 1);
+    emit_joined_taps(w, s, "s > 1", 2, 1);
+    if (!is_grouped(s)) {
+        block_else_if(w, "joined && column_step == 2");
+        emit_joined_taps(w, s, "s > 2", JOINED_TAPS, 2);
+    }
+    block_end(w);
 }
 
 static void emit_pairs(writer *w, const spec *s)
@@ -140,7 +212,10 @@ static void emit_nhwc_place(writer *w, const spec *s)
         line(w, "%s acc%d = %s_loadu_ps(bias);", s->isa->vector, p, s->isa->prefix);
     if (is_grouped(s))
         emit_d_group_begin(w, s);
-    emit_d_taps_begin(w, "first_column");
+    emit_d_kernel_rows_begin(w, "first_column");
+    if (joins_taps(s))
+        emit_all_joined_taps(w, s);
+    block_begin(w, "for (; s != 0; s--)");
     emit_nhwc_tap(w, s);
     emit_d_taps_end(w);
     if (is_grouped(s))
@@ -159,6 +234,10 @@ void emit_d_nhwc_any_tile(writer *w, const spec *s)
     if (s->tile.columns > 1)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch, pixel_pitch = tile->pixel_pitch;");
     line(w, "const ptrdiff_t column_step = tile->column_step;");
+    if (joins_taps(s)) {
+        line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
+        line(w, "const bool joined = tile->column_tap_step == 1 && kernel_width > 1;");
+    }
     if (s->border != INTERIOR) {
         emit_d_lanes(w, s);
         emit_nhwc_place(w, s);

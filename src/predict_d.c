@@ -77,7 +77,9 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
      * columns 0.98, 94 and 128 of one row 0.86 and 0.89). */
     const bool whole = p->out_width > kernel->tile_columns && p->out_width % kernel->tile_columns == 0;
     const bool one_row = p->kernel_height == 1 && p->kernel_width > 1 && whole && is_avx2_on_zen4(kernel);
-    const double looped = kernel->kernel_width ? 1 : one_row ? 0.95 : wide ? 1.4 : 1.45;
+    /* Each input is loaded once for three of them, but of groups with stride 2 (gen/family_d_nhwc_any.c). */
+    const bool joined = wide && p->dilation_w == 1 && p->stride_w <= (kernel->grouped ? 1 : 2) && p->kernel_width > 1;
+    const double looped = kernel->kernel_width ? 1 : one_row ? 0.95 : joined ? 1.2 : wide ? 1.4 : 1.45;
     const double ends = wide ? 3 : planes ? 5 : 2;
     /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */
     const bool apart = !kernel->kernel_width && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;

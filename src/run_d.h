@@ -263,7 +263,7 @@ typedef struct d_nhwc_run {
 
 /* The tail's weights, [tap][16], each vector written whole; and where sums that roll down go across the channels, those
  * of two output rows, [vector][row][column][16]. */
-enum { TAIL_TAPS = 64, D_VECTORS_ACROSS = 8, D_COLUMNS_DOWN = 7 };
+enum { TAIL_TAPS = 121, D_VECTORS_ACROSS = 8, D_COLUMNS_DOWN = 7 };
 typedef struct d_tail {
     _Alignas(64) float weights[(TAIL_TAPS + 1) * CONV2D_OC_BLOCK];
     _Alignas(64) float sums[D_VECTORS_ACROSS * 2 * D_COLUMNS_DOWN * CONV2D_OC_BLOCK];
