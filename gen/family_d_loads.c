@@ -116,7 +116,8 @@ void emit_d_order(writer *w, const spec *s)
     emit_masks(w, s);
     if (s->taps.stride != 2)
         return;
-    emit_d_neighbour(w, s, "before", -1);
+    if (s->taps.kernel_width > 1)
+        emit_d_neighbour(w, s, "before", -1);
     if (s->taps.kernel_width > 3)
         emit_d_neighbour(w, s, "behind", 1);
     if (s->border != INTERIOR && needs_ends(s))
@@ -195,10 +196,13 @@ static void emit_parted(writer *w, const spec *s, int row, const char *part0, co
 {
     const isa_row *isa = vectors_of(s);
     const int middle = centre(s);
+    const bool odd = s->taps.kernel_width > 1;
     line(w, "in%d_%d = %s_shuffle_ps(%s, %s, 0x88);", row, middle, isa->prefix, part0, part1);
-    line(w, "in%d_%d = %s_shuffle_ps(%s, %s, 0xdd);", row, middle + 1, isa->prefix, part0, part1);
+    if (odd)
+        line(w, "in%d_%d = %s_shuffle_ps(%s, %s, 0xdd);", row, middle + 1, isa->prefix, part0, part1);
     line(w, "PIN(in%d_%d);", row, middle);
-    line(w, "PIN(in%d_%d);", row, middle + 1);
+    if (odd)
+        line(w, "PIN(in%d_%d);", row, middle + 1);
     for (int tap = middle - 1; tap >= 0; tap--)
         emit_shift(w, s, row, tap);
 }

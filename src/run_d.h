@@ -40,12 +40,18 @@ static inline bool d_folds(const conv2d_kernel *kernel, const problem *p)
     return conv2d_cpu()->two_wide_fmas && p->in_width == width && p->in.row == p->out.row;
 }
 
+/* Columns that an unrolled NCHW tile reads for an output: where a stride goes by some, two vectors have these, too. */
+static inline size_t d_columns_read(const problem *p)
+{
+    return max_size((p->kernel_width - 1) * p->dilation_w + 1, p->stride_w);
+}
+
 /* The variant of an unrolled NCHW tile for a vector of outputs from `column` on. */
 static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_t column)
 {
     const size_t lanes = kernel->lanes, wanted = min_size(p->out_width - column, lanes);
     const ptrdiff_t first = (ptrdiff_t)(column * p->stride_w) - (ptrdiff_t)p->pad_left;
-    const ptrdiff_t last = first + (ptrdiff_t)((lanes - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w);
+    const ptrdiff_t last = first + (ptrdiff_t)((lanes - 1) * p->stride_w + d_columns_read(p)) - 1;
     const bool right = wanted < lanes || last >= (ptrdiff_t)p->in_width;
     if (d_folds(kernel, p))
         return CONV2D_FOLDED;

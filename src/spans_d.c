@@ -56,8 +56,8 @@ static size_t vector_begin(const conv2d_kernel *kernel, const problem *p, size_t
 /* How many vectors from output `column` on, where one is inside, are whole and reach no column outside. */
 static size_t count_inside(const conv2d_kernel *kernel, const problem *p, size_t column)
 {
-    const size_t taps = (p->kernel_width - 1) * p->dilation_w + 1;
-    const size_t outputs = min_size((p->in_width + p->pad_left - taps) / p->stride_w + 1, p->out_width);
+    const size_t read = d_columns_read(p);
+    const size_t outputs = min_size((p->in_width + p->pad_left - read) / p->stride_w + 1, p->out_width);
     return (outputs - column) / kernel->lanes;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Depthwise and grouped NHWC with looped taps, of which neighbours are done together: kernels of any width beside inputs
- * of any width, narrower ones than the kernel among them, with as much padding as the kernel has. */
+/* Depthwise and grouped NHWC with looped taps, of which neighbours are done together: kernels of any width on inputs of
+ * any width, narrower ones than the kernel among them, with as much padding as the kernel has. */
 #include <string.h>
 
 #include "support.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Strided convolutions on copies, a piece at a time: 1x1 run as dense ones on the pixels they read; of larger kernels
- * and many planes of NCHW, where the L2 is small, all planes become pixels, and so do those of dense 1x1.
+ * and many planes of NCHW, where the L2 is small, all planes become pixels, and so do those of dense 1x1.  Depthwise
+ * 1x1 has rows of its own.
  */
 #include <string.h>
 
@@ -223,4 +224,23 @@ ParameterizedTest(conv2d_isa *isa, strides, planes_become_pixels)
     for (size_t pointwise = 0; pointwise < 2; pointwise++)
         cr_assert(*isa == CONV2D_ISA_SCALAR || (ran[pointwise] > 100 && pieces[pointwise] > 50),
                   "%s: %zu cases, %zu in pieces", pointwise ? "1x1" : "larger", ran[pointwise], pieces[pointwise]);
+}
+
+/* Depthwise 1x1: vectors of columns end with one that no output reads, which may be outside. */
+Test(strides, planes_of_single_taps)
+{
+    enum { WIDEST = 100, TALLEST = 5 };
+    require_isa(CONV2D_ISA_AVX512);
+    for (size_t width = 1; width <= WIDEST; width++)
+        for (size_t height = 1; height <= TALLEST; height++) {
+            const size_t channels = 1 + (width + height) % 20;
+            conv_case c = {.desc = simple_desc(channels, height, width, channels, 1, 1),
+                           .options = options_for(CONV2D_ISA_AVX512)};
+            c.desc.groups = channels;
+            c.desc.stride_w = 2;
+            c.desc.stride_h = 1 + height % 3;
+            c.options.kernel = "conv2d_f32_nchw_kw1_s2__avx512_d1x1";
+            vary_case(&c, width * TALLEST + height);
+            check_case(&c);
+        }
 }

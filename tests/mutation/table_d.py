@@ -323,6 +323,9 @@ FAMILY_D = [
      '"column += %d;", taps', '"column += %d;", taps - 1', 'joined random'),
     ('joined taps take strided inputs for neighbours (D, NHWC)', 'gen/family_d_nhwc_any.c',
      'place >= 0 && place % stride == 0 && sum', 'place >= 0 && sum', 'joined random'),
+    ('a strided vector of single taps ends with the last that it reads (D)', 'src/run_d.h',
+     'return max_size((p->kernel_width - 1) * p->dilation_w + 1, p->stride_w);',
+     'return (p->kernel_width - 1) * p->dilation_w + 1;', 'strides kernels'),
     ('dilated taps are joined (D, NHWC)', 'gen/family_d_nhwc_any.c',
      'tile->column_tap_step == 1 && kernel_width > 1', 'kernel_width > 1', 'joined random'),
 ]
