@@ -182,6 +182,7 @@ void emit_tile(writer *w, const spec *s)
         [FAMILY_D_DOWN_UNEVEN] = emit_d_down_tile,
         [FAMILY_D_STRIPS] = emit_d_strips_tile,
         [FAMILY_D_STRIPS_UNEVEN] = emit_d_strips_tile,
+        [FAMILY_D_STRIPS_LINE] = emit_d_strips_tile,
         [FAMILY_D_LINE] = emit_d_tile,
         [FAMILY_D_ROLL] = emit_d_roll_tile,
         [FAMILY_D_SCALE] = emit_d_tile,

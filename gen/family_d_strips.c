@@ -10,6 +10,8 @@
  * one vector takes 6.0 cycles, with masked loads 9.3).  Where they are outside the input, others are read, and no sum
  * takes them.  All rows but the last have their last vector loaded and stored whole, if what lies behind the row is the
  * next one.
+ *
+ * Kernels of one row have each sum whole with its first input row.
  */
 #include "emit_d.h"
 
@@ -54,7 +56,7 @@ static void emit_setup(writer *w, const spec *s)
 static void emit_weights(writer *w, const spec *s)
 {
     const int taps = s->taps.kernel_width;
-    for (int i = 0; i < taps * taps && holds_weights(s); i++)
+    for (int i = 0; i < kernel_rows(s) * taps && holds_weights(s); i++)
         line(w, "const __m512 weight%d_%d = _mm512_set1_ps(weights[%d]);", i / taps, i % taps, i * 16);
 }
 

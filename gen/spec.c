@@ -162,12 +162,13 @@ static budget d_budget(const spec *s)
         b.weights = held_weights(s, &b);
     }
     if (has_strips(s->family)) {
-        const int vectors = s->tile.columns, sums = (taps - 1) / row_stride(s) + 1;
+        const int vectors = s->tile.columns, sums = (kernel_rows(s) - 1) / row_stride(s) + 1;
+        const int all = kernel_rows(s) * taps;
         b.accumulators = vectors * sums;
         b.inputs = (vectors + (taps > 3 ? 2 : 1)) * s->taps.stride;
         b.others = s->taps.stride == 2 ? 2 : vectors; /* the order of even and odd columns; a tap of each vector */
         const int left = s->isa->registers - b.accumulators - b.inputs - b.others;
-        b.weights = taps == 3 && left >= 9 ? 9 : 1;
+        b.weights = left >= all ? all : 1;
         b.masks = (taps < 7 ? taps - 1 : 1) + s->taps.stride;
         b.loads = vectors;
     } else if (rolls_down(s->family)) {

@@ -35,6 +35,7 @@ typedef enum family {
     FAMILY_D_DOWN_UNEVEN,
     FAMILY_D_STRIPS,
     FAMILY_D_STRIPS_UNEVEN,
+    FAMILY_D_STRIPS_LINE,
     FAMILY_D_LINE,
     FAMILY_D_ROLL,
     FAMILY_D_SCALE,
@@ -167,7 +168,7 @@ static inline bool is_down(const spec *s)
 /* D, NCHW, unrolled: whether a tile is any number of output rows; and of several vectors of columns. */
 static inline bool has_strips(family f)
 {
-    return f == FAMILY_D_STRIPS || f == FAMILY_D_STRIPS_UNEVEN;
+    return f == FAMILY_D_STRIPS || f == FAMILY_D_STRIPS_UNEVEN || f == FAMILY_D_STRIPS_LINE;
 }
 static inline bool rolls_down(family f)
 {
@@ -177,7 +178,7 @@ static inline bool rolls_down(family f)
 /* D, NCHW, unrolled: whether the kernel has one row, and how many it has. */
 static inline bool is_one_row(family f)
 {
-    return f == FAMILY_D_LINE || f == FAMILY_D_ROLL;
+    return f == FAMILY_D_STRIPS_LINE || f == FAMILY_D_LINE || f == FAMILY_D_ROLL;
 }
 
 static inline int kernel_rows(const spec *s)

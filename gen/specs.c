@@ -81,6 +81,11 @@ static const tile_row d_avx512[] = {{14, 1, REST}, {12, 1, REST}, {7, 1, MAIN}, 
  * have for them, are slower (Zen 5, AVX-512 0.55-0.8, AVX2 0.6-0.7; AVX2's 5x5 has lanes along channels, 0.93-1.00). */
 static const tap_row d_uneven_avx512_taps[] = {{3, 1}, {3, 2}, {5, 1}};
 static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
+/* Rows of kernels that are cut into rows and columns (Zen 5, 92x28x28 1x5 2.7, 256x56x56 1x3 2.0, 16x56x56 1x11 1.6
+ * times as fast as those below, which are for longer lines, for dilations, and for CPUs that have no units for shuffles
+ * beside FMAs). */
+static const tap_row d_strips_line_taps[] = {{3, 1}, {5, 1}, {7, 1}, {11, 1}};
+static const tile_row d_strips_line[] = {{1, 4, MAIN}, {1, 3, REST}, {1, 2, REST}, {1, 1, REST}};
 /* Of one row: signals, and kernels that are cut into rows and columns.  AVX2's lanes along channels are as fast with
  * more taps (Zen 5, 256x1x128 1x5 1.19). */
 static const tap_row d_line_taps[] = {{3, 1}, {5, 1}, {7, 1}};
@@ -124,6 +129,7 @@ const family_row families[] = {
     [FAMILY_D_DOWN_UNEVEN] = {"d_down_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
     [FAMILY_D_STRIPS] = {"d_strips", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
     [FAMILY_D_STRIPS_UNEVEN] = {"d_strips_uneven", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
+    [FAMILY_D_STRIPS_LINE] = {"d_strips_line", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'v'},
     [FAMILY_D_LINE] = {"d_line", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'd'},
     [FAMILY_D_ROLL] = {"d_roll", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'r'},
     [FAMILY_D_SCALE] = {"d_scale", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'd'},
@@ -152,6 +158,7 @@ const tile_set tile_sets[] = {
     {FAMILY_D_DOWN, &isa_avx2, ROWS(d_down_taps), ROWS(d_down)},
     {FAMILY_D_STRIPS, &isa_avx512, ROWS(d_strips_taps), ROWS(d_strips)},
     {FAMILY_D_STRIPS_UNEVEN, &isa_avx512, ROWS(d_uneven_avx512_taps), ROWS(d_strips_uneven)},
+    {FAMILY_D_STRIPS_LINE, &isa_avx512, ROWS(d_strips_line_taps), ROWS(d_strips_line)},
     {FAMILY_D_LINE, &isa_avx2, ROWS(d_line_avx2_taps), ROWS(d_line)},
     {FAMILY_D_LINE, &isa_avx512, ROWS(d_line_taps), ROWS(d_line)},
     {FAMILY_D_ROLL, &isa_avx2, ROWS(d_roll_avx2_taps), ROWS(d_roll)},

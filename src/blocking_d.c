@@ -29,7 +29,7 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
     if (!shared && kernel->grouped) /* they have the same input */
         return CONV2D_OC_BLOCK;
     const size_t group = shared ? p->out_channels : 1;
-    if (kernel->kernel_height == 1)
+    if (kernel->kernel_height == 1 && !kernel->rolls_down)
         return line_channels(p, kernel, group);
     if (kernel->rolls_down && exceeds_l2(p, FAR_L2S))
         return group;

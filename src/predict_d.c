@@ -269,6 +269,26 @@ static double strips_cycles(const problem *p, const conv2d_kernel *kernel)
     return real(p->out_channels) * (begin + rows * row) * slow;
 }
 
+/*
+ * Of one kernel row (Zen 5, 92x28x28 1x5 2.7, 384x14x14 2.2, 256x56x56 1x3 2.0, 16x56x56 1x11 1.6 times as fast as what
+ * loads each tap, or rolls them; from 160 columns on rolled taps are as fast, with 320 and with tensors from memory
+ * faster: 16x320x320 1x3 0.89, 128x224x224 0.66).
+ */
+static double line_strips_cycles(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { FAR_L2S = 24, SOME_STRIPS = 2 };
+    static const struct {
+        double alone, strip, vector; /* as above, for 3, 5, 7 and up to 11 taps */
+    } costs[] = {{4.5, 3.1, 2.4}, {4.8, 3.2, 2.9}, {12, 9.8, 3.4}, {19.4, 10.5, 7}};
+    const size_t vectors = divide_up(p->out_width, kernel->lanes), strips = divide_up(vectors, kernel->tile_columns);
+    const size_t of_width = min_size(kernel->kernel_width / 2 - 1, 3);
+    const double strip = costs[of_width].strip, vector = costs[of_width].vector;
+    const double row = vectors == 1 ? costs[of_width].alone : strip * real(strips) + vector * real(vectors);
+    const bool waits = strips > 1 && exceeds_l2(p, FAR_L2S);
+    const double slow = !shuffles_beside_fmas() ? 2.4 : waits ? 3.5 : strips > SOME_STRIPS ? 1.5 : 1;
+    return real(p->out_channels) * ((strips == 1 ? 6 : 16 * real(strips)) + real(p->out_height) * row) * slow;
+}
+
 static double unrolled_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     const bool wide = kernel->lanes == 16;
@@ -307,7 +327,9 @@ double conv2d_predict_d(const problem *p, const conv2d_kernel *kernel)
     /* Before the first tile (1x5x5 1x3x3 0.62 times K's speed). */
     const double before = 250.0 / real(p->batch * p->groups);
     const double planes = conv2d_wants_planes(p, kernel) ? transpose_in_cycles(p, kernel) : 0;
+    const bool has_line_strips = d_has_strips(kernel) && kernel->kernel_height == 1;
     const double cycles = kernel->rolls            ? rolled_cycles(p, kernel)
+                          : has_line_strips        ? line_strips_cycles(p, kernel)
                           : d_has_strips(kernel)   ? strips_cycles(p, kernel)
                           : kernel->rolls_down     ? down_cycles(p, kernel)
                           : loads_each_tap(kernel) ? loaded_cycles(p, kernel)

@@ -197,8 +197,9 @@ static inline bool d_has_strips(const conv2d_kernel *kernel)
 }
 
 /* What a strip passes to its tiles; `whole`: of rows but the last, the last vector may be loaded and stored whole. */
+enum { STRIP_TAPS = 11 };
 typedef struct d_strip {
-    uint32_t mask[CONV2D_MAX_DEPTHWISE_TAPS];
+    uint32_t mask[STRIP_TAPS];
     uint32_t store_mask, load_mask, before_mask, behind_mask;
     ptrdiff_t before[2], behind;
     bool whole;

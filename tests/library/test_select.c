@@ -223,9 +223,9 @@ static const choice two_wide_choices[] = {
     {"512x1x999 1x3 p0x1 d9x1 g512", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw3_s1__avx2_r1x1"},
     /* Fewer channels than lanes take as long to transpose. */
     {"3x18x32 7x7 p3 g3", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kw7_s1__avx2_d4x1"},
-    /* Rolling taps where a row has vectors without a border. */
-    {"256x1x128 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_r1x1"},
-    {"256x1x32 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
+    /* Rolling taps where a row has many vectors. */
+    {"256x1x512 1x5 p0x2 g256", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kh1_kw5_s1__avx512_r1x1"},
+    {"320x7x7 1x5 p0x2 g320", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
     {"256x1x1000 1x5 p0x2 g256", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw5_s1__avx2_r1x1"},
     {"256x1x64 1x3 p0x1 g256", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw3_s1__avx2_d4x1"},
     /* Whole vectors of a strided row, which is copied fast; as many channels a group as lanes. */

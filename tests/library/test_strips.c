@@ -8,13 +8,21 @@
 
 static const struct strips {
     const char *kernel;
-    size_t taps, stride_h, stride_w, widest; /* vectors of a strip */
+    size_t height, width, stride_h, stride_w, widest; /* vectors of a strip */
 } kernels[] = {
-    {"conv2d_f32_nchw_kw3_s1__avx512_v1x4", 3, 1, 1, 4},   {"conv2d_f32_nchw_kw3_s2__avx512_v1x4", 3, 2, 2, 4},
-    {"conv2d_f32_nchw_kw5_s1__avx512_v1x4", 5, 1, 1, 4},   {"conv2d_f32_nchw_kw5_s2__avx512_v1x4", 5, 2, 2, 4},
-    {"conv2d_f32_nchw_kw7_s1__avx512_v1x3", 7, 1, 1, 3},   {"conv2d_f32_nchw_kw7_s2__avx512_v1x3", 7, 2, 2, 3},
-    {"conv2d_f32_nchw_kw3_s1x2__avx512_v1x4", 3, 1, 2, 4}, {"conv2d_f32_nchw_kw3_s2x1__avx512_v1x4", 3, 2, 1, 4},
-    {"conv2d_f32_nchw_kw5_s2x1__avx512_v1x4", 5, 2, 1, 4},
+    {"conv2d_f32_nchw_kw3_s1__avx512_v1x4", 3, 3, 1, 1, 4},
+    {"conv2d_f32_nchw_kw3_s2__avx512_v1x4", 3, 3, 2, 2, 4},
+    {"conv2d_f32_nchw_kw5_s1__avx512_v1x4", 5, 5, 1, 1, 4},
+    {"conv2d_f32_nchw_kw5_s2__avx512_v1x4", 5, 5, 2, 2, 4},
+    {"conv2d_f32_nchw_kw7_s1__avx512_v1x3", 7, 7, 1, 1, 3},
+    {"conv2d_f32_nchw_kw7_s2__avx512_v1x3", 7, 7, 2, 2, 3},
+    {"conv2d_f32_nchw_kw3_s1x2__avx512_v1x4", 3, 3, 1, 2, 4},
+    {"conv2d_f32_nchw_kw3_s2x1__avx512_v1x4", 3, 3, 2, 1, 4},
+    {"conv2d_f32_nchw_kw5_s2x1__avx512_v1x4", 5, 5, 2, 1, 4},
+    {"conv2d_f32_nchw_kh1_kw3_s1__avx512_v1x4", 1, 3, 1, 1, 4},
+    {"conv2d_f32_nchw_kh1_kw5_s1__avx512_v1x4", 1, 5, 1, 1, 4},
+    {"conv2d_f32_nchw_kh1_kw7_s1__avx512_v1x4", 1, 7, 1, 1, 4},
+    {"conv2d_f32_nchw_kh1_kw11_s1__avx512_v1x4", 1, 11, 1, 1, 4},
 };
 enum { KERNELS = sizeof kernels / sizeof kernels[0], LANES = 16 };
 
@@ -22,19 +30,20 @@ enum { KERNELS = sizeof kernels / sizeof kernels[0], LANES = 16 };
  * several output channels a group, rows and planes that follow each other or do not. */
 static conv_case strips_case(const struct strips *k, size_t i, size_t rows, size_t columns)
 {
-    const size_t most = k->taps / 2 + 1, groups = 1 + i % 19, multiplier = i % 5 == 4 ? 1 + i / 5 % 3 : 1;
-    conv_case c = {.desc = simple_desc(groups, 0, 0, groups * multiplier, k->taps, k->taps),
+    const size_t high = k->height / 2 + 1, wide = k->width / 2 + 1, groups = 1 + i % 19,
+                 multiplier = i % 5 == 4 ? 1 + i / 5 % 3 : 1;
+    conv_case c = {.desc = simple_desc(groups, 0, 0, groups * multiplier, k->height, k->width),
                    .options = options_for(CONV2D_ISA_AVX512)};
     conv2d_desc *const d = &c.desc;
     d->groups = groups;
     d->stride_h = k->stride_h;
     d->stride_w = k->stride_w;
-    d->pad_top = i % most;
-    d->pad_bottom = i / 3 % most;
-    d->pad_left = i / 2 % most;
-    d->pad_right = i / 7 % most;
-    d->in_height = input_for(rows, k->taps, k->stride_h, 1, d->pad_top + d->pad_bottom);
-    d->in_width = input_for(columns, k->taps, k->stride_w, 1, d->pad_left + d->pad_right) + i % k->stride_w;
+    d->pad_top = i % high;
+    d->pad_bottom = i / 3 % high;
+    d->pad_left = i / 2 % wide;
+    d->pad_right = i / 7 % wide;
+    d->in_height = input_for(rows, k->height, k->stride_h, 1, d->pad_top + d->pad_bottom);
+    d->in_width = input_for(columns, k->width, k->stride_w, 1, d->pad_left + d->pad_right) + i % k->stride_w;
     if (i % 4 == 1)
         d->in_pitch[2] = d->in_width + i / 4 % 3;
     if (i % 6 == 2)
@@ -77,7 +86,7 @@ static void check(const conv_case *c, size_t *count)
 
 ParameterizedTestParameters(strips, any_rows_and_columns)
 {
-    static size_t indices[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    static size_t indices[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
     _Static_assert(sizeof indices / sizeof indices[0] == KERNELS, "an index for each");
     return cr_make_param_array(size_t, indices, KERNELS);
 }
@@ -97,7 +106,7 @@ ParameterizedTest(size_t *index, strips, any_rows_and_columns)
                                             sizes[n].least_columns + i * sizes[n].column_step % sizes[n].columns);
             check(&c, count);
         }
-    const bool few = k->taps == 5 && k->stride_w == 1;
+    const bool few = k->width == 5 && k->stride_w == 1;
     cr_assert(count[0] > (few ? 650 : 1200), "%zu cases", count[0]);
     cr_assert(count[1] > 0, "no case refused");
 }
@@ -150,7 +159,12 @@ Test(strips, only_where_it_pays)
                 {"64x24x160 3x3 s2x1 p1 g64", "conv2d_f32_nchw_kw3_s2x1__avx512_v1x4"},
                 {"128x12x160 3x3 s1x2 p1 g128", "conv2d_f32_nchw_kw3_s1x2__avx512_v1x4"},
                 {"240x12x80 5x5 s2x1 p2 g240", "conv2d_f32_nchw_kw5_s2x1__avx512_v1x4"},
-                {"64x112x112 7x7 s2 p3 g64", "conv2d_f32_nchw_kw7_s2__avx512_v1x3"}};
+                {"64x112x112 7x7 s2 p3 g64", "conv2d_f32_nchw_kw7_s2__avx512_v1x3"},
+                {"92x28x28 1x5 p0x2 g92", "conv2d_f32_nchw_kh1_kw5_s1__avx512_v1x4"},
+                {"384x14x14 1x3 p0x1 g384", "conv2d_f32_nchw_kh1_kw3_s1__avx512_v1x4"},
+                {"16x56x56 1x11 p0x5 g16", "conv2d_f32_nchw_kh1_kw11_s1__avx512_v1x4"},
+                {"64x1x1000 1x5 p0x2 g64", ""},
+                {"128x224x224 1x7 p0x3 g128", ""}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const char *const text = rows[i].text;
         cr_assert_str_eq(chosen(text, &facts), rows[i].kernel, "%s", text);
