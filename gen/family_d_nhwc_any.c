@@ -82,7 +82,7 @@ static void emit_nhwc_outputs(writer *w, const spec *s, bool guarded)
 }
 
 /* Most often some at one end lie outside, or all (dilated taps); only those of an input narrower than the tile are
- * asked (Zen 5, AVX2, 256x14x14 31x31 1.4 times as fast). */
+ * asked (Zen 5, 96x7x7 11x1 1.2, AVX2, 256x14x14 31x31 1.4 times as fast). */
 static void emit_nhwc_edges(writer *w, const spec *s)
 {
     static const column_code code = {begin_at, step_on, step_back, emit_fma_scope};
@@ -113,7 +113,7 @@ static void emit_nhwc_tap(writer *w, const spec *s)
         block_begin(w, "if (column >= 0 && column + last_column < (ptrdiff_t)in_width)");
         emit_nhwc_outputs(w, s, false);
         line(w, "PIN(acc0); /* clang 14 otherwise shares the last FMA of both ways */");
-        if (s->tile.columns > FEW_COLUMNS && !joins_taps(s))
+        if (s->tile.columns > FEW_COLUMNS && !(is_grouped(s) && joins_taps(s))) /* groups have phases */
             emit_nhwc_edges(w, s);
         block_else(w);
         emit_nhwc_outputs(w, s, true);
@@ -170,14 +170,17 @@ static void emit_joined_taps(writer *w, const spec *s, const char *condition, in
     block_end(w);
 }
 
-/* As many as there may be: of four, two and two.  With stride 2 inputs have one tap or two of three; of groups those
- * are not worth their permutations. */
+/* As many as there may be: of four, two and two.  With stride 2 inputs have one tap or two of three, which of groups
+ * are not worth their permutations, nor of few columns their code. */
 static void emit_all_joined_taps(writer *w, const spec *s)
 {
+    line(w, "OPAQUE(tile);"); /* else gcc 12 keeps these two in registers that single taps need (96x7x7 11x1 0.98) */
+    line(w, "const bool joined = tile->column_tap_step == 1 && kernel_width > 1;");
+    line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
     block_begin(w, "if (joined && column_step == 1)");
     emit_joined_taps(w, s, "s > 2 && s != 4", JOINED_TAPS, 1);
     emit_joined_taps(w, s, "s > 1", 2, 1);
-    if (!is_grouped(s)) {
+    if (!is_grouped(s) && s->tile.columns > FEW_COLUMNS) {
         block_else_if(w, "joined && column_step == 2");
         emit_joined_taps(w, s, "s > 2", JOINED_TAPS, 2);
     }
@@ -234,10 +237,6 @@ void emit_d_nhwc_any_tile(writer *w, const spec *s)
     if (s->tile.columns > 1)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch, pixel_pitch = tile->pixel_pitch;");
     line(w, "const ptrdiff_t column_step = tile->column_step;");
-    if (joins_taps(s)) {
-        line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
-        line(w, "const bool joined = tile->column_tap_step == 1 && kernel_width > 1;");
-    }
     if (s->border != INTERIOR) {
         emit_d_lanes(w, s);
         emit_nhwc_place(w, s);

@@ -55,6 +55,7 @@ static const char *const problems[] = {
     "3x18x8x37 18x1x7 p0x3 g18 res",
     "3x18x8x37 18x3x3 p2 d2 g18",
     "3x18x8x37 18x1x1 g18 b res",
+    "3x18x8x37 18x1x1 s2 g18 res",
     "3x18x8x37 18x1x4 p0x1 g18",
     "3x18x8x69 18x1x9 p0x8 g18 b",
     "3x18x8x69 18x1x11 p0x5 g18",
