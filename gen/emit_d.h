@@ -144,10 +144,10 @@ void emit_d_group_load(writer *w, const spec *s, const char *to, const char *fro
 void emit_d_group_begin(writer *w, const spec *s);
 void emit_d_group_end(writer *w, const spec *s);
 void emit_d_group_row(writer *w, const spec *s, int first, int last, int input_columns);
-/* Looped taps: the loops over kernel rows, from the input column so named on, with `s` kernel columns left; and over
- * these. */
+/* Looped taps: the loop over kernel rows, from the input column so named on, with `s` kernel columns left; that over
+ * these; and the end of both. */
 void emit_d_kernel_rows_begin(writer *w, const char *first_column);
-void emit_d_taps_begin(writer *w, const char *first_column);
+void emit_d_taps_begin(writer *w);
 void emit_d_taps_end(writer *w);
 /* The activation of acc0.., but leaky ReLU where it has no registers besides them. */
 bool d_has_room_for_leaky(const spec *s, int count);

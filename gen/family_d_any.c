@@ -14,9 +14,8 @@ void emit_d_kernel_rows_begin(writer *w, const char *first_column)
     line(w, "size_t s = kernel_width;");
 }
 
-void emit_d_taps_begin(writer *w, const char *first_column)
+void emit_d_taps_begin(writer *w)
 {
-    emit_d_kernel_rows_begin(w, first_column);
     block_begin(w, "for (; s != 0; s--)");
 }
 
@@ -124,7 +123,8 @@ void emit_d_any_tile(writer *w, const spec *s)
     emit_d_channels_begin(w);
     for (int v = 0; v < s->tile.columns; v++)
         line(w, "%s acc%d = %s_set1_ps(*bias);", s->isa->vector, v, s->isa->prefix);
-    emit_d_taps_begin(w, "tile->column");
+    emit_d_kernel_rows_begin(w, "tile->column");
+    emit_d_taps_begin(w);
     emit_nchw_tap(w, s);
     emit_d_taps_end(w);
     emit_nchw_finish(w, s);

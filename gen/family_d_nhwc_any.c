@@ -5,8 +5,8 @@
  * AVX2's wider tiles take two vectors of channels at a time, a whole cache line of each pixel, and go twice as far with
  * the instructions of a tap (Zen 4: 28 layers 1.30, 1-D ones with pixels 2 and 6 KiB apart 1.26 and 1.24).  AVX-512's
  * take two or three neighbouring taps at a time, and load an input once for all of them, where one for each FMA is what
- * they wait for (Zen 5: 144x14x14 9x9 1.85, 11x11 1.9, 384x8x8 9x9 1.9, s2 1.2-1.4, 5x5 of groups 1.3-1.6 times as
- * fast; AVX2 0.95-1.19).
+ * they wait for (Zen 5: 144x14x14 9x9 1.76, 384x8x8 1.80, s2 1.2-1.4, 5x5 of groups 1.3-1.6 times as fast; AVX2
+ * 0.95-1.19).
  */
 #include "emit_d.h"
 
@@ -199,7 +199,8 @@ static void emit_pairs(writer *w, const spec *s)
         line(w, "    paired = 0; /* it has no registers left */");
     }
     emit_d_nhwc_vectors(w, &pair, "paired");
-    emit_d_taps_begin(w, "first_column");
+    emit_d_kernel_rows_begin(w, "first_column");
+    emit_d_taps_begin(w);
     emit_nhwc_tap(w, &pair);
     emit_d_taps_end(w);
     emit_d_finish(w, &pair, sums, "out");
@@ -218,7 +219,7 @@ static void emit_nhwc_place(writer *w, const spec *s)
     emit_d_kernel_rows_begin(w, "first_column");
     if (joins_taps(s))
         emit_all_joined_taps(w, s);
-    block_begin(w, "for (; s != 0; s--)");
+    emit_d_taps_begin(w);
     emit_nhwc_tap(w, s);
     emit_d_taps_end(w);
     if (is_grouped(s))

@@ -81,7 +81,7 @@ static const tile_row d_avx512[] = {{14, 1, REST}, {12, 1, REST}, {7, 1, MAIN}, 
  * have for them, are slower (Zen 5, AVX-512 0.55-0.8, AVX2 0.6-0.7; AVX2's 5x5 has lanes along channels, 0.93-1.00). */
 static const tap_row d_uneven_avx512_taps[] = {{3, 1}, {3, 2}, {5, 1}};
 static const tile_row d_uneven_avx512[] = {{6, 1, MAIN}, {4, 1, REST}, {3, 1, REST}, {2, 1, REST}, {1, 1, REST}};
-/* Rows of kernels that are cut into rows and columns (Zen 5, 92x28x28 1x5 2.7, 256x56x56 1x3 2.0, 16x56x56 1x11 1.6
+/* Rows of kernels that are cut into rows and columns (Zen 5, 92x28x28 1x5 2.6, 256x56x56 1x3 2.0, 16x56x56 1x11 1.5
  * times as fast as those below, which are for longer lines, for dilations, and for CPUs that have no units for shuffles
  * beside FMAs). */
 static const tap_row d_strips_line_taps[] = {{3, 1}, {5, 1}, {7, 1}, {11, 1}};
@@ -96,7 +96,7 @@ static const tap_row d_roll_avx512_taps[] = {{3, 1}, {4, 1}, {5, 1}, {7, 1}, {9,
 static const tap_row d_roll_avx2_taps[] = {{3, 1}, {4, 1}, {5, 1}, {7, 1}, {9, 1}};
 static const tile_row d_roll[] = {{1, 1, MAIN}};
 /* Planes times a number each: one row, as those of all 1x1 are.  With stride 2 single rows of them (Zen 5, instead of
- * gathers 320x28x28 2.8, 896x14x14 1.8, of W with copies 64x128x128 1.7 times as fast). */
+ * gathers 320x28x28 2.9, 896x14x14 1.7, of W with copies 64x128x128 1.7 times as fast). */
 static const tap_row d_scale_taps[] = {{1, 1}};
 static const tap_row d_scale_avx512_taps[] = {{1, 1}, {1, 2}};
 static const tile_row d_scale[] = {{1, 1, MAIN}};

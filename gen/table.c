@@ -7,11 +7,22 @@ static spec interior_spec(const tile_set *set, const tap_row *taps, const tile_r
     return (spec){set->family, set->isa, *taps, *tile, INTERIOR, 0, false};
 }
 
-static void emit_offset(writer *w, const spec *s)
+static void emit_named(writer *w, const char *before, const spec *s, const char *behind)
 {
     char name[SPEC_NAME_SIZE];
     spec_name(s, name, sizeof name);
-    line(w, "OFFSET(%s)", name);
+    line(w, "%s%s%s", before, name, behind);
+}
+
+static void emit_offset(writer *w, const spec *s)
+{
+    emit_named(w, "OFFSET(", s, ")");
+}
+
+/* The constant for a function's place among conv2d_tile_offsets: place_of_<name> */
+static void emit_place(writer *w, const spec *s)
+{
+    emit_named(w, "place_of_", s, ",");
 }
 
 /* Any function of the set. */
@@ -20,9 +31,7 @@ static void emit_one(writer *w, const tile_set *set)
     spec s = interior_spec(set, set->taps, set->tiles);
     while (!spec_generated(&s))
         s.border++;
-    char name[SPEC_NAME_SIZE];
-    spec_name(&s, name, sizeof name);
-    line(w, "%s,", name);
+    emit_named(w, "", &s, ",");
 }
 
 /* Pointers would have to be relocated whenever the library is loaded, at 24 bytes each beside their own 8.  C has no
@@ -52,14 +61,6 @@ static void emit_offsets(writer *w)
     line(w, "const int32_t conv2d_tile_offsets[] = {0};");
     line(w, "#endif");
     blank(w);
-}
-
-/* The constant for a function's place among conv2d_tile_offsets: place_of_<name> */
-static void emit_place(writer *w, const spec *s)
-{
-    char name[SPEC_NAME_SIZE];
-    spec_name(s, name, sizeof name);
-    line(w, "place_of_%s,", name);
 }
 
 static void emit_places(writer *w)

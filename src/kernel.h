@@ -258,7 +258,7 @@ typedef struct conv2d_kernel {
 extern const conv2d_kernel conv2d_kernels[];
 extern const size_t conv2d_kernel_count;
 
-/* Of each tile function, which are so many but the first, that is none. */
+/* How far each tile function is from here, the first, 0, for none; and how many offsets there are. */
 extern const int32_t conv2d_tile_offsets[] __attribute__((visibility("hidden")));
 extern const size_t conv2d_tile_function_count;
 

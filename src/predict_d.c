@@ -246,22 +246,29 @@ static double down_cycles(const problem *p, const conv2d_kernel *kernel)
     return real(p->out_channels) * (6 + real(p->out_height) * row + 8 * spans * tiles);
 }
 
+/* Cycles of a row of a single vector; of others each of its strips and vectors. */
+typedef struct strip_costs {
+    double alone, strip, vector;
+} strip_costs;
+
+static double strips_row(const strip_costs *costs, size_t strips, size_t vectors)
+{
+    return vectors == 1 ? costs->alone : costs->strip * real(strips) + costs->vector * real(vectors);
+}
+
 /*
  * AVX-512's sums that roll down, strips of several vectors of columns (Zen 5).  Several strips a row ask memory for a
  * part of each row at a time (of tiles of rows 288x150x150 5x5 s2 0.59, 144x228x228 3x3 s2 0.76, 384x128x128 0.83; of
  * less than 24 MB 1.0 to 1.4).  Where shuffles take the FMAs' ports, or one FMA begins in a cycle: reckoned, not
- * measured.
+ * measured.  Costs are those of strides 1 and 2, and of 3, 5 and 7 taps.
  */
 static double strips_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     enum { FAR_L2S = 24, WIDEST_KERNEL = 5 };
-    static const struct {
-        double alone, strip, vector; /* a row of a single vector; of others each of its strips and vectors */
-    } costs[2][3] = {{{6.3, 1.6, 4.7}, {15, 4, 12.6}, {30, 5, 24.5}}, {{11.5, 2, 9.5}, {30, 10, 13.5}, {46, 22, 24}}};
+    static const strip_costs costs[2][3] = {{{6.3, 1.6, 4.7}, {15, 4, 12.6}, {30, 5, 24.5}},
+                                            {{11.5, 2, 9.5}, {30, 10, 13.5}, {46, 22, 24}}};
     const size_t vectors = divide_up(p->out_width, kernel->lanes), strips = divide_up(vectors, kernel->tile_columns);
-    const size_t of_stride = p->stride_w - 1, of_width = kernel->kernel_width / 2 - 1;
-    const double strip = costs[of_stride][of_width].strip, vector = costs[of_stride][of_width].vector;
-    const double row = vectors == 1 ? costs[of_stride][of_width].alone : strip * real(strips) + vector * real(vectors);
+    const double row = strips_row(&costs[p->stride_w - 1][kernel->kernel_width / 2 - 1], strips, vectors);
     const double begin = 10 + real(p->kernel_height * p->kernel_width * strips);
     const double rows = real(p->out_height) * (p->stride_h > p->stride_w ? 1.1 : 1); /* of two input rows */
     const bool waits = strips > 1 && kernel->kernel_width <= WIDEST_KERNEL && exceeds_l2(p, FAR_L2S);
@@ -270,20 +277,16 @@ static double strips_cycles(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
- * Of one kernel row (Zen 5, 92x28x28 1x5 2.7, 384x14x14 2.2, 256x56x56 1x3 2.0, 16x56x56 1x11 1.6 times as fast as what
+ * Of one kernel row (Zen 5, 92x28x28 1x5 2.6, 384x14x14 2.2, 256x56x56 1x3 2.0, 16x56x56 1x11 1.5 times as fast as what
  * loads each tap, or rolls them; from 160 columns on rolled taps are as fast, with 320 and with tensors from memory
- * faster: 16x320x320 1x3 0.89, 128x224x224 0.66).
+ * faster: 16x320x320 1x3 0.89, 128x224x224 0.66); costs are those of 3, 5, 7 and 11 taps.
  */
 static double line_strips_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     enum { FAR_L2S = 24, SOME_STRIPS = 2 };
-    static const struct {
-        double alone, strip, vector; /* as above, for 3, 5, 7 and up to 11 taps */
-    } costs[] = {{4.5, 3.1, 2.4}, {4.8, 3.2, 2.9}, {12, 9.8, 3.4}, {19.4, 10.5, 7}};
+    static const strip_costs costs[] = {{4.5, 3.1, 2.4}, {4.8, 3.2, 2.9}, {12, 9.8, 3.4}, {19.4, 10.5, 7}};
     const size_t vectors = divide_up(p->out_width, kernel->lanes), strips = divide_up(vectors, kernel->tile_columns);
-    const size_t of_width = min_size(kernel->kernel_width / 2 - 1, 3);
-    const double strip = costs[of_width].strip, vector = costs[of_width].vector;
-    const double row = vectors == 1 ? costs[of_width].alone : strip * real(strips) + vector * real(vectors);
+    const double row = strips_row(&costs[min_size(kernel->kernel_width / 2 - 1, 3)], strips, vectors);
     const bool waits = strips > 1 && exceeds_l2(p, FAR_L2S);
     const double slow = !shuffles_beside_fmas() ? 2.4 : waits ? 3.5 : strips > SOME_STRIPS ? 1.5 : 1;
     return real(p->out_channels) * ((strips == 1 ? 6 : 16 * real(strips)) + real(p->out_height) * row) * slow;

@@ -196,8 +196,10 @@ static inline bool d_has_strips(const conv2d_kernel *kernel)
     return kernel->rolls_down && kernel->tile_columns > 1;
 }
 
-/* What a strip passes to its tiles; `whole`: of rows but the last, the last vector may be loaded and stored whole. */
+/* The widest kernel that has strips. */
 enum { STRIP_TAPS = 11 };
+
+/* What a strip passes to its tiles; `whole`: of rows but the last, the last vector may be loaded and stored whole. */
 typedef struct d_strip {
     uint32_t mask[STRIP_TAPS];
     uint32_t store_mask, load_mask, before_mask, behind_mask;
