@@ -53,7 +53,7 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {
     enum { MANY = 3 * CONV2D_OC_BLOCK, WIDEST_KERNEL = 5, INPUTS = 4, FAR_LOADS_L2S = 6 };
-    const bool quads = kernel->lanes == CONV2D_OC_BLOCK && conv2d_d_lines_crowd(kernel, p);
+    const bool quads = d_four_at_once(kernel, p);
     const size_t channels = p->groups * p->out_channels, unit = (size_t)(quads ? 4 : 1) * CONV2D_OC_BLOCK;
     const size_t rows = quads ? 1 : kernel->tile_channels, columns = kernel->tile_columns;
     const size_t l1 = conv2d_cpu()->l1_bytes / sizeof(float), written = rows * columns;
@@ -98,10 +98,8 @@ static bool copies_band(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->in.channel != 1)
         return true;
-    if (!kernel->grouped) {
-        const bool quads = kernel->lanes == CONV2D_OC_BLOCK && conv2d_d_lines_crowd(kernel, p);
-        return !quads && crowds_sets(p, kernel) && !conv2d_d_down(kernel, p);
-    }
+    if (!kernel->grouped)
+        return !d_four_at_once(kernel, p) && crowds_sets(p, kernel) && !conv2d_d_down(kernel, p);
     return d_shares_two_sets(p) && !conv2d_d_lines_crowd(kernel, p);
 }
 

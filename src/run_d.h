@@ -100,6 +100,11 @@ static inline size_t d_period(size_t pitch)
 /* spread_d.c, NHWC: whether tiles of one row, of which some take several vectors of channels at a time, are better than
  * those of two. */
 bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p);
+/* Depthwise, AVX-512: such tiles, of four vectors. */
+static inline bool d_four_at_once(const conv2d_kernel *kernel, const problem *p)
+{
+    return kernel->lanes == CONV2D_OC_BLOCK && !kernel->grouped && conv2d_d_lines_crowd(kernel, p);
+}
 /* Whether the pixels of a tile's row share two sets of the L1. */
 static inline bool d_shares_two_sets(const problem *p)
 {

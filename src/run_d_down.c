@@ -49,15 +49,25 @@ static bool is_masked(const problem *p, size_t lanes)
  * A third too many lines do no harm; with two and a half times as many tiles go across the channels, and between these
  * tiles of two rows are better.  So they are if one of the tensors is in the workspace (256x16x16 NCHW to NHWC 0.8),
  * and from memory, whose rows they read in their order (128x224x224 0.77, 256x112x112 0.81), unless a row's pixels
- * share two sets (512x64x64 1.48, 1024x56x56 1.33).
+ * share two sets (512x64x64 1.48, 1024x56x56 1.33), or a strided one's lie far apart (384x112x112 s2 0.93 to 1.17,
+ * 1152x84x84 s2 0.89 to 1.35, 128x224x224 s2 0.89 to 0.95).
  */
 static int order_of(const problem *p)
 {
-    enum { FEW = 5, MANY = 10, FAR_L2S = 16 };
+    enum { FEW = 5, MANY = 10, FAR_L2S = 16, FAR_PITCH = 384 };
     const size_t most = worst_crowd(p);
     const bool in_place = p->in.channel == 1 && p->out.channel == 1;
-    const bool reached = !exceeds_l2(p, FAR_L2S) || d_shares_two_sets(p);
+    const bool apart = d_shares_two_sets(p) || (p->stride_w > 1 && p->in.column >= FAR_PITCH);
+    const bool reached = apart || !exceeds_l2(p, FAR_L2S);
     return most <= FEW ? CONV2D_DOWN : most >= MANY && in_place && reached ? CONV2D_ACROSS : 0;
+}
+
+/* Whether one row of four vectors of channels at a time is better, which few rows within the L2 are (512x14x14 s2 0.87
+ * to 0.94, 1024x14x14 0.95 to 1.06; but 256x28x28 1.12 to 1.21, 768x28x28 1.29 to 1.37, 2048x14x14 1.08 to 1.2). */
+static bool four_pay(const conv2d_kernel *kernel, const problem *p)
+{
+    enum { FEW_ROWS = 13 };
+    return d_four_at_once(kernel, p) && d_shares_two_sets(p) && p->out_height <= FEW_ROWS && !exceeds_l2(p, 1);
 }
 
 /* Whether there are tiles for so many columns. */
@@ -72,7 +82,7 @@ int conv2d_d_down(const conv2d_kernel *kernel, const problem *p)
 {
     const bool has = kernel->nhwc && tile_of(kernel, 1, kernel->tile_columns)->variant[CONV2D_DOWN];
     if (!has || !shuffles_beside_fmas() || !rows_suit(p) || is_masked(p, kernel->lanes) ||
-        (conv2d_d_lines_crowd(kernel, p) && d_shares_two_sets(p)))
+        four_pay(kernel, p))
         return 0;
     const int down = order_of(p);
     const size_t narrowest = p->out_width / p->dilation_w, widest = divide_up(p->out_width, p->dilation_w);
