@@ -174,6 +174,7 @@ void emit_tile(writer *w, const spec *s)
 {
     static void (*const emitters[])(writer *, const spec *) = {
         [FAMILY_W] = emit_w_tile,
+        [FAMILY_W_STRIDED] = emit_w_tile,
         [FAMILY_K] = emit_k_tile,
         [FAMILY_F] = emit_f_tile,
         [FAMILY_D] = emit_d_tile,

@@ -26,6 +26,9 @@ void emit_w_tap(writer *w, const spec *s, int tap);
 void emit_w_channels(writer *w, const spec *s);
 /* W, 1x1: one output channel along the columns. */
 void emit_w_along(writer *w, const spec *s);
+/* family_w_strided.c: what a tile holds, and a kernel row. */
+void emit_w_strided_setup(writer *w, const spec *s);
+void emit_w_strided_row(writer *w, const spec *s);
 void emit_k_tile(writer *w, const spec *s);
 void emit_f_tile(writer *w, const spec *s);
 void emit_d_tile(writer *w, const spec *s);

@@ -19,15 +19,23 @@ static bool repeats(const spec *s)
     return (!s->isa->mask_registers && s->border != FILL) || s->border == THROUGH;
 }
 
+/* Those of a strided row follow each other along it. */
+static bool goes_along_row(const spec *s)
+{
+    return s->family == FAMILY_W_STRIDED && s->border == INTERIOR;
+}
+
 /* What a repetition moves, as expressions. */
 typedef struct moving {
-    const char *weights, *bias, *out, *residual;
+    const char *in, *weights, *bias, *out, *residual;
 } moving;
 
 static moving moving_of(const spec *s)
 {
-    return repeats(s) ? (moving){"tile_weights", "bias", "tile_out", "tile_residual"}
-                      : (moving){"tile->weights", "tile->bias", "tile->out", "tile->residual"};
+    if (goes_along_row(s))
+        return (moving){"tile_in", "tile->weights", "tile->bias", "tile_out", "tile_residual"};
+    return repeats(s) ? (moving){"tile->in", "tile_weights", "bias", "tile_out", "tile_residual"}
+                      : (moving){"tile->in", "tile->weights", "tile->bias", "tile->out", "tile->residual"};
 }
 
 static void emit_setup(writer *w, const spec *s)
@@ -45,18 +53,24 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const ptrdiff_t panel_pitch = tile->panel_pitch;");
         return;
     }
-    line(w, "const float *prefetch_out = tile->prefetch_out;");
+    if (goes_along_row(s)) {
+        line(w, "const float *tile_in = tile->in, *tile_residual = tile->residual;");
+        line(w, "float *tile_out = tile->out;");
+        line(w, "size_t repeats = tile->repeats;");
+    } else {
+        line(w, "const float *prefetch_out = tile->prefetch_out;");
+    }
     if (s->border == THROUGH)
         return;
     line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch, prefetch_in = tile->prefetch_in;");
-    if (s->taps.stride == 2)
-        line(w, "const ptrdiff_t phase_pitch = tile->phase_pitch;");
     if (!s->taps.kernel_width) {
         line(w, "const ptrdiff_t *tap_offset = tile->tap_offset;");
         line(w, "const size_t kernel_width = tile->kernel_width;");
     }
     for (int tap = 0; s->border == EDGE && tap < s->taps.kernel_width; tap++)
         line(w, "const __mmask16 inside%d = (__mmask16)tile->mask[%d];", tap, tap);
+    if (s->family == FAMILY_W_STRIDED)
+        emit_w_strided_setup(w, s);
     if (s->border == EDGE && s->tile.columns == 1 && !s->taps.kernel_width)
         line(w, "const uint32_t narrow = tile->narrow, partial = tile->partial;");
 }
@@ -178,9 +192,16 @@ static void emit_row_stores(writer *w, const spec *s)
     }
 }
 
-/* To the next output channels of the same columns. */
+/* To the next output channels of the same columns, or the next columns. */
 static void emit_step(writer *w, const spec *s)
 {
+    if (goes_along_row(s)) {
+        const int columns = s->tile.columns * s->isa->lanes;
+        line(w, "tile_in += %d;", columns * s->taps.stride);
+        line(w, "tile_out += %d;", columns);
+        line(w, "tile_residual += tile_residual ? %d : 0;", columns);
+        return;
+    }
     line(w, "tile_weights += %d;", s->tile.channels);
     if (s->border == THROUGH) {
         block_begin(w, "if (--block_repeats == 0)");
@@ -201,16 +222,19 @@ void emit_w_tile(writer *w, const spec *s)
     }
     emit_tile_begin(w, s);
     emit_setup(w, s);
-    if (repeats(s))
+    const bool loops = repeats(s) || goes_along_row(s);
+    if (loops)
         block_begin(w, "do");
-    line(w, "const float *in = tile->in, *weights = %s;", moving_of(s).weights);
+    line(w, "const float *in = %s, *weights = %s;", moving_of(s).in, moving_of(s).weights);
+    if (goes_along_row(s))
+        line(w, "const float *prefetch_out = tile_out + %d;", s->tile.columns * s->isa->lanes);
     emit_start(w, s);
     emit_residual_prefetch(w, s);
     emit_w_channels(w, s);
     emit_residual(w, s);
     emit_activation(w, s->isa, "tile", s->tile.channels * s->tile.columns, accumulator_name, s);
     emit_row_stores(w, s);
-    if (repeats(s)) {
+    if (loops) {
         emit_step(w, s);
         block_end_with(w, " while (--repeats != 0);");
     }

@@ -16,9 +16,10 @@ static bool may_fetch_nothing(const spec *s)
  */
 static void emit_prefetch(writer *w, const spec *s)
 {
-    const int floats = s->tile.columns * s->isa->lanes;
-    for (int at = 0; at < floats; at += 16)
-        line(w, "__builtin_prefetch(in + prefetch_in + %d, 0, 3);", at + 16);
+    const int floats = s->tile.columns * s->isa->lanes, rows = s->family == FAMILY_W_STRIDED ? 2 : 1;
+    for (int i = 0; i < rows; i++)
+        for (int at = 0; at < rows * floats; at += 16)
+            line(w, "__builtin_prefetch(in + prefetch_in%s + %d, 0, 3);", i ? " + in_row_pitch" : "", at + 16);
     for (int at = 0; at < floats; at += 16)
         line(w, "__builtin_prefetch(prefetch_out + %d, 1, 3);", at);
     line(w, "prefetch_out += channel <= %d ? out_channel_pitch : 0;", s->tile.channels);
@@ -61,6 +62,10 @@ static void emit_three_taps(writer *w, const spec *s)
 
 static void emit_row(writer *w, const spec *s)
 {
+    if (s->family == FAMILY_W_STRIDED) {
+        emit_w_strided_row(w, s);
+        return;
+    }
     if (s->taps.kernel_width == 3 && unrolls_three(s)) {
         emit_three_taps(w, s);
         return;

@@ -8,8 +8,6 @@ static void input_address(const spec *s, int tap, int vector, char *text, size_t
     const int offset = vector * s->isa->lanes;
     if (!s->taps.kernel_width)
         snprintf(text, size, "row + tap_offset[s] + %d", offset);
-    else if (s->taps.stride == 2)
-        snprintf(text, size, "row%s + %d", tap % 2 ? " + phase_pitch" : "", tap / 2 + offset);
     else
         snprintf(text, size, "row + %d", tap + offset);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What follows from a row of the table: the registers it takes, which variants it has, and their names. */
+/* What follows from a row of the table: which variants it has, and their names. */
 #include "spec.h"
 
 #include <stdio.h>
 
 /* W with mask registers: whole rows of few channels, both edges included, in one tile. */
-static bool is_wide_edge(const spec *s)
+bool w_is_wide_edge(const spec *s)
 {
     return s->family == FAMILY_W && s->border == EDGE && s->tile.columns > 1 && s->tile.channels <= 8 &&
            s->tile.columns < s->isa->mask_registers;
@@ -13,60 +13,10 @@ static bool is_wide_edge(const spec *s)
 
 /* W with mask registers: most channels of the most usual kernel.  A loop over the taps foresees its branches at an edge
  * less well (3x112x112 32x3x3 3 %, 3x30x32 16x3x3 5 %). */
-static bool is_unrolled_edge(const spec *s)
+bool w_is_unrolled_edge(const spec *s)
 {
     return s->family == FAMILY_W && s->border == EDGE && s->isa->mask_registers && s->taps.kernel_width == 3 &&
            s->tile.channels == 16;
-}
-
-/* AVX2's low tiles have no registers for all their inputs. */
-bool w_streams_inputs(const spec *s)
-{
-    return !s->isa->mask_registers && s->tile.columns > 2 * s->tile.channels;
-}
-
-static budget w_budget(const spec *s)
-{
-    const int channels = s->tile.channels, columns = s->tile.columns;
-    const bool embedded = s->isa->embedded_broadcast && columns == 1;
-    budget b = {
-        .accumulators = channels * columns,
-        .inputs = columns,
-        .weights = embedded ? 0 : 1,
-        .fmas = channels * columns,
-        .loads = channels + columns,
-    };
-    if (is_wide_edge(s)) {
-        b.masks = columns;
-        b.weights = 1;
-    } else if (is_unrolled_edge(s))
-        b.masks = s->taps.kernel_width;
-    else if (s->border == EDGE)
-        *(s->isa->mask_registers ? &b.masks : &b.others) = 2; /* the mask, and what it is made from */
-    if (w_streams_inputs(s)) {
-        b.inputs = 1;
-        b.weights = channels;
-    }
-    return b;
-}
-
-static budget k_budget(const spec *s)
-{
-    const int vectors = s->tile.channels, columns = s->tile.columns;
-    const int sums = vectors * columns - (s->halved ? columns / 2 : 0);
-    return (budget){
-        .accumulators = sums,
-        .inputs = s->halved ? 2 : 1,
-        .weights = vectors,
-        .fmas = sums,
-        .loads = vectors + columns,
-    };
-}
-
-static budget f_budget(const spec *s)
-{
-    const int vectors = s->tile.channels;
-    return (budget){.accumulators = vectors, .inputs = 1, .fmas = vectors, .loads = vectors + 1};
 }
 
 static bool is_looped(const spec *s)
@@ -103,117 +53,6 @@ static bool is_tall_border(const spec *s)
     return s->taps.kernel_width == 3 && s->taps.stride == 1;
 }
 
-bool spec_holds_masks(const spec *s)
-{
-    return is_rows(s->family) && !rolls_down(s->family) && !s->isa->mask_registers && s->taps.kernel_width == 3;
-}
-
-/* Of D's rows; 1 is that of a broadcast.  With 32 registers, as many as leave five, some of which the activation takes:
- * to broadcast for each FMA and to load across lines for each tap is more than two loads a cycle (Zen 5: 5x5 1.2-1.33
- * times as fast, 7x7 1.1).  Stride 2 has fewer loads, and shuffles that need the registers (5x5 0.85-1.04). */
-static int held_weights(const spec *s, const budget *b)
-{
-    const int taps = s->taps.kernel_width, all = kernel_rows(s) * taps;
-    if (!s->isa->mask_registers)
-        return all <= 9 && s->taps.stride == 1 && s->border == INTERIOR ? all : 1;
-    if (taps != 3 && s->taps.stride != 1)
-        return 0;
-    const int left = s->isa->registers - 5 - b->accumulators - b->inputs - b->others;
-    return left < all ? left : all;
-}
-
-int spec_at_once(const spec *s)
-{
-    const bool unrolled = s->family == FAMILY_D_NHWC && s->taps.kernel_width == 3;
-    if (s->border == EDGE || is_down(s) || s->tile.channels > 1 || s->tile.columns < 3)
-        return 1;
-    if (s->isa->mask_registers)
-        return unrolled && s->taps.stride == 2 && s->tile.columns <= 7 ? 4 : 1;
-    return unrolled || s->family == FAMILY_D_NHWC_ANY ? 2 : 1;
-}
-
-/* Those of D count FMAs and loads per kernel row and column: a load serves the output rows (NCHW), or several outputs
- * (NHWC). */
-static budget d_budget(const spec *s)
-{
-    const int taps = s->taps.kernel_width, rows = s->border == FOLDED ? 2 : 1;
-    const int at_once = spec_at_once(s);
-    const int outputs = (s->tile.channels + rows - 1) / rows * s->tile.columns * at_once;
-    budget b = {.accumulators = outputs, .inputs = 1, .weights = 1, .fmas = outputs, .loads = at_once + outputs};
-    if (at_once > 2)
-        b.weights = taps;
-    if (is_down(s)) {
-        b.accumulators = outputs * ((taps - 1) / s->taps.stride + 1);
-        b.weights = taps * taps;
-        b.fmas = taps * outputs;
-        b.loads = outputs;
-    }
-    if (s->family == FAMILY_D_ROLL) {
-        b.inputs = 2;
-        b.others = s->isa->mask_registers ? 1 : 2;                  /* a tap, and what AVX2 shifts it out of */
-        b.weights = s->isa->mask_registers || taps <= 7 ? taps : 7; /* a border takes the others for its masks */
-        b.loads = 1;
-    } else if (is_rows(s->family)) {
-        if (s->isa->mask_registers)
-            b.inputs = taps == 3 ? 3 * s->taps.stride : 1;
-        b.others = s->taps.stride == 2 ? 2 : 0;
-        if (spec_holds_masks(s) && s->border != INTERIOR)
-            b.others += 3; /* those of three loads */
-        b.weights = held_weights(s, &b);
-    }
-    if (has_strips(s->family)) {
-        const int vectors = s->tile.columns, sums = (kernel_rows(s) - 1) / row_stride(s) + 1;
-        const int all = kernel_rows(s) * taps;
-        b.accumulators = vectors * sums;
-        b.inputs = (vectors + (taps > 3 ? 2 : 1)) * s->taps.stride;
-        b.others = s->taps.stride == 2 ? 2 : vectors; /* the order of even and odd columns; a tap of each vector */
-        const int left = s->isa->registers - b.accumulators - b.inputs - b.others;
-        b.weights = left >= all ? all : 1;
-        b.masks = (taps < 7 ? taps - 1 : 1) + s->taps.stride;
-        b.loads = vectors;
-    } else if (rolls_down(s->family)) {
-        const int vectors = s->border == INTERIOR || s->border == ENDS ? 2 : 1;
-        const bool strided = s->taps.stride == 2;
-        b.accumulators = vectors * ((kernel_rows(s) - 1) / row_stride(s) + 1);
-        b.inputs = strided ? 3 : 1;
-        b.weights = s->border == INTERIOR || s->taps.stride > row_stride(s) ? 6 : 9;
-        if (taps > 3) { /* the vectors share a weight, and two parts of each, where strided, leave its taps */
-            b.inputs = strided ? 2 * vectors + 2 : vectors;
-            b.weights = 1;
-        }
-        b.others = 1; /* the mask of a load, or a weight that is broadcast */
-    }
-    if (s->family == FAMILY_D_NHWC_ANY && at_once == 2) {
-        b.inputs = 0; /* of a pair; FMAs and loads are those of one vector */
-        b.weights = 2;
-        b.fmas = outputs / 2;
-        b.loads = 1 + b.fmas;
-    }
-    if (s->family == FAMILY_D_GROUP)
-        b.weights = s->tile.channels * taps;
-    b.others += families[s->family].nhwc && families[s->family].grouped; /* the permutation */
-    return b;
-}
-
-budget spec_budget(const spec *s)
-{
-    switch (s->family) {
-    case FAMILY_W:
-        return w_budget(s);
-    case FAMILY_K:
-        return k_budget(s);
-    case FAMILY_F:
-        return f_budget(s);
-    default:
-        return d_budget(s);
-    }
-}
-
-int budget_registers(const budget *b)
-{
-    return b->accumulators + b->inputs + b->weights + b->others;
-}
-
 bool spec_fits(const spec *s)
 {
     const budget b = spec_budget(s);
@@ -221,7 +60,8 @@ bool spec_fits(const spec *s)
     /* What src/tiles.h and src/run_k.c have room for, the strides whose unrolled taps W can address, and the taps that
      * roll through two vectors. */
     if (s->tile.channels > 16 || s->tile.columns > 14 || (s->family == FAMILY_K && floats > 128) ||
-        (s->family == FAMILY_W && s->taps.kernel_width && s->taps.stride != 1 && s->taps.stride != 2) ||
+        (s->family == FAMILY_W && s->taps.kernel_width && s->taps.stride != 1) ||
+        (s->family == FAMILY_W_STRIDED && (s->taps.kernel_width != 3 || s->taps.stride != 2)) ||
         (s->family == FAMILY_D_ROLL && s->taps.kernel_width > s->isa->lanes + 1))
         return false;
     return budget_registers(&b) <= s->isa->registers && b.masks <= s->isa->mask_registers;
@@ -269,6 +109,10 @@ spec spec_called(spec tile, border border)
             tile.border = is_looped(&tile) ? EDGE : border;
         return tile;
     }
+    if (tile.family == FAMILY_W_STRIDED) {
+        tile.border = border >= EDGE && border <= BOTH ? EDGE : border;
+        return tile;
+    }
     if (tile.family == FAMILY_K && border >= RIGHT_HALF && tile.isa->mask_registers) {
         static const enum border sides[] = {
             [THROUGH] = INTERIOR, [ALONG] = LEFT, [RIGHT_HALF] = RIGHT, [FOLDED] = BOTH};
@@ -285,7 +129,7 @@ spec spec_called(spec tile, border border)
         return tile;
     }
     tile.border = border == INTERIOR || has_straight_borders(&tile) ? border : EDGE;
-    if (is_unrolled_edge(&tile))
+    if (w_is_unrolled_edge(&tile))
         return tile;
     if (tile.border == EDGE || !unrolls(&tile))
         tile.taps = (tap_row){0, loops_at_stride(&tile) ? tile.taps.stride : 0};
@@ -384,6 +228,8 @@ bool spec_generated(const spec *s)
         return s->family == FAMILY_D_DOWN && s->taps.kernel_width == 5;
     if (is_down(s))
         return has_down(s);
+    if (s->family == FAMILY_W_STRIDED)
+        return s->border == INTERIOR ? s->tile.channels < 16 : s->border == EDGE;
     if (s->family == FAMILY_F || s->family == FAMILY_D_ROLL || has_strips(s->family))
         return s->border == INTERIOR;
     if (is_looped(s))
@@ -402,11 +248,11 @@ bool spec_generated(const spec *s)
         return unrolls(s);
     if (s->border != EDGE)
         return has_straight_borders(s);
-    if (is_unrolled_edge(s))
+    if (w_is_unrolled_edge(s))
         return true;
     if (s->taps.kernel_width != 0)
         return false;
-    return s->family == FAMILY_K || s->tile.columns == 1 || is_wide_edge(s);
+    return s->family == FAMILY_K || s->tile.columns == 1 || w_is_wide_edge(s);
 }
 
 void spec_name(const spec *s, char *name, size_t size)

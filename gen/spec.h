@@ -22,11 +22,13 @@ typedef struct isa_row {
     bool embedded_broadcast; /* an FMA can broadcast its memory operand */
 } isa_row;
 
-/* D has its own emitter for each layout, and for unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.
- * DOWN: sums roll down the rows.  STRIPS: those of several vectors side by side.  LINE: of one kernel row.  ROLL: of
- * one, whose taps are neighbours.  SCALE: of one tap.  SUM: of several input channels. */
+/* W, STRIDED: the columns of an input row are sorted as they are read.  D has its own emitter for each layout, and for
+ * unrolled and looped taps.  UNEVEN: one stride is 1, the other 2.  DOWN: sums roll down the rows.  STRIPS: those of
+ * several vectors side by side.  LINE: of one kernel row.  ROLL: of one, whose taps are neighbours.  SCALE: of one tap.
+ * SUM: of several input channels. */
 typedef enum family {
     FAMILY_W,
+    FAMILY_W_STRIDED,
     FAMILY_K,
     FAMILY_F,
     FAMILY_D,
@@ -220,6 +222,9 @@ bool spec_fits(const spec *s);
 /* D, NCHW, AVX2: whether masks are in registers, as 3 taps have room for. */
 bool spec_holds_masks(const spec *s);
 bool w_streams_inputs(const spec *s);
+/* W, at an edge: whether whole rows of few channels are one tile, and whether taps are unrolled. */
+bool w_is_wide_edge(const spec *s);
+bool w_is_unrolled_edge(const spec *s);
 /* Whether a tile of K asks for what the next ones need. */
 bool spec_fetches(const spec *s);
 /* How many vectors of channels a tile of D, NHWC, takes at a time, before it takes what is left one by one. */

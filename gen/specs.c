@@ -11,7 +11,7 @@
  * peak in L1; Zen 5, W's 5 and 7 taps with both strides 1.00, but 3 taps 0.97); K has 3 of them unrolled for the sake
  * of small maps, whose tiles all lie at a border (Zen 4, 512->512 @7: AVX-512 91 -> 96 %, AVX2 70 -> 77 %).
  */
-static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {3, 2}, {0, 0}};
+static const tap_row w_taps_avx512[] = {{1, 1}, {3, 1}, {0, 0}};
 static const tap_row w_taps_avx2[] = {{1, 1}, {0, 0}};
 /* Stride 0 of K is any distance between columns: other strides, and NHWC with any stride.  A distance that is known
  * saves a few instructions, which AVX-512 feels where a tile is short (Zen 5, 14x14 5x5 1.03-1.4, but 3x3 s2 1.01 for
@@ -27,6 +27,9 @@ static const tile_row w_avx512[] = {
     {4, 3, REST},  {4, 2, REST},  {4, 1, REST},  {3, 6, REST}, {3, 3, REST},  {3, 1, REST}, {2, 8, REST},
     {2, 4, REST},  {2, 1, REST},  {1, 8, REST},  {1, 4, REST}, {1, 1, REST},
 };
+/* First layers, three taps with stride 2 (family_w_strided.c). */
+static const tap_row w_strided_taps[] = {{3, 2}};
+static const tile_row w_strided[] = {{16, 1, REST}, {8, 2, MAIN}, {8, 1, REST}, {4, 2, REST}, {4, 1, REST}};
 static const tile_row w_avx2[] = {
     {8, 1, REST}, {4, 3, MAIN}, {4, 2, REST}, {4, 1, REST}, {3, 3, REST}, {3, 1, REST}, {2, 6, REST},
     {2, 3, REST}, {2, 1, REST}, {1, 7, REST}, {1, 6, REST}, {1, 3, REST}, {1, 1, REST},
@@ -121,6 +124,8 @@ static const tile_row d_nhwc_any_avx2[] = {{1, 7, MAIN}, {1, 4, REST}, {1, 2, RE
 
 const family_row families[] = {
     [FAMILY_W] = {"w", "CONV2D_FAMILY_W", "(channels x vectors of columns)", .letter = 'w', .fma_bound = true},
+    [FAMILY_W_STRIDED] = {"w_strided", "CONV2D_FAMILY_W", "(channels x vectors of columns)", .letter = 'w',
+                          .fma_bound = true},
     [FAMILY_K] = {"k", "CONV2D_FAMILY_K", "(vectors of channels x columns)", .letter = 'k', .fma_bound = true},
     [FAMILY_F] = {"f", "CONV2D_FAMILY_F", "(vectors of channels x columns)", .letter = 'f'},
     [FAMILY_D] = {"d", "CONV2D_FAMILY_D", "(rows x vectors of columns)", .letter = 'd'},
@@ -147,6 +152,7 @@ const family_row families[] = {
 const tile_set tile_sets[] = {
     {FAMILY_W, &isa_avx2, ROWS(w_taps_avx2), ROWS(w_avx2)},
     {FAMILY_W, &isa_avx512, ROWS(w_taps_avx512), ROWS(w_avx512)},
+    {FAMILY_W_STRIDED, &isa_avx512, ROWS(w_strided_taps), ROWS(w_strided)},
     {FAMILY_K, &isa_avx2, ROWS(k_avx2_taps), ROWS(k_avx2)},
     {FAMILY_K, &isa_avx512, ROWS(k_avx512_taps), ROWS(k_avx512)},
     {FAMILY_F, &isa_avx2, ROWS(f_taps), ROWS(f_avx2)},

@@ -5,7 +5,8 @@
 bool conv2d_whole_rows(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t vectors = divide_up(p->out_width, kernel->lanes), most = 8;
-    if (p->out_channels > most || vectors < 2 || vectors > MAX_EDGE_VECTORS || p->kernel_width < 2)
+    if (sorts_in_registers(kernel) || p->out_channels > most || vectors < 2 || vectors > MAX_EDGE_VECTORS ||
+        p->kernel_width < 2)
         return false;
     for (size_t oc = 0; oc < p->out_channels;) {
         const size_t channels = widest_edge(kernel, p->out_channels - oc, vectors);
@@ -107,14 +108,15 @@ bool conv2d_writes_pixels(const problem *p)
 }
 
 /* Rows are copied for a stride, or to make planes of pixels. */
-static bool wants_scratch(const problem *p)
+static bool wants_scratch(const problem *p, const conv2d_kernel *kernel)
 {
-    return p->stride_w != 1 || (conv2d_transposes_pixels(p) && !conv2d_is_pointwise(p));
+    return (p->stride_w != 1 && !sorts_in_registers(kernel)) ||
+           (conv2d_transposes_pixels(p) && !conv2d_is_pointwise(p));
 }
 
 bool conv2d_scratch_fits(const problem *p, const conv2d_kernel *kernel)
 {
-    return !wants_scratch(p) || conv2d_rows_fit(p, kernel);
+    return !wants_scratch(p, kernel) || conv2d_rows_fit(p, kernel);
 }
 
 /*
@@ -207,7 +209,7 @@ void conv2d_size_w_workspace(blocking *b, const problem *p, const conv2d_kernel 
 
 void conv2d_set_w_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel)
 {
-    const bool rows = wants_scratch(p), panel = !rows && wants_panel(p, kernel);
+    const bool rows = wants_scratch(p, kernel), panel = !rows && wants_panel(p, kernel);
     b->group_vectors = conv2d_group_vectors(p, kernel);
     if (panel && panel_crowds(p, kernel, b->group_vectors))
         b->group_vectors = kernel->tile_columns;

@@ -52,7 +52,6 @@ typedef struct conv2d_tile {
     const float *in;
     ptrdiff_t in_channel_pitch;
     ptrdiff_t in_row_pitch; /* between kernel rows: dilation included */
-    ptrdiff_t phase_pitch;  /* W, stride 2: from the even to the odd columns of a deinterleaved row */
     ptrdiff_t pixel_pitch;  /* K, any stride: between neighbouring outputs' inputs */
     ptrdiff_t tap_pitch;    /* between kernel columns: K and D, looped taps; D, NCHW, those that take any dilation */
     const ptrdiff_t *tap_offset; /* W, looped taps: where kernel column s lies, relative to the row */
@@ -69,8 +68,9 @@ typedef struct conv2d_tile {
     ptrdiff_t weights_row_skip; /* K, AVX2, looped taps inside: after each kernel row, those of columns left out */
 
     /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input; bit
-     * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum.  K,
-     * AVX2, edge: bit p of mask[s], output column p; NULL if there are more kernel columns than masks. */
+     * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum.  Of
+     * a row that is sorted as it is read, mask[3], [4] and [5] are the input columns that the taps read, bit by bit.
+     * K, AVX2, edge: bit p of mask[s], output column p; NULL if there are more kernel columns than masks. */
     const uint32_t *mask;
     uint32_t narrow, partial;
     uint32_t store_mask; /* W, edge; K, any stride, and F, of the last vector: the lanes that are wanted */

@@ -25,6 +25,26 @@ static void copy_row(const phase *phases, size_t stride, const float *in, float 
             out[phases[first].begin + i] = in[first + i * stride];
 }
 
+/*
+ * Every other column, and of these every other one again: stride 4 (Zen 5, 3x224x224 96x4x4 s4).  Phases are no
+ * longer than those before them, and by one at most.
+ */
+static void copy_row_by_fours(const phase *phases, conv2d_deinterleave_fn *deinterleave, const float *in,
+                              ptrdiff_t below, float *out)
+{
+    enum { STRIDE = 4, MOST = 128 };
+    float halves[2][2 * MOST];
+    for (size_t done = 0; done < phases[0].count; done += MOST) {
+        size_t count[STRIDE];
+        for (size_t first = 0; first < STRIDE; first++)
+            count[first] = min_size(phases[first].count - min_size(phases[first].count, done), MOST);
+        deinterleave(in + done * STRIDE, below, halves[0], count[0] + count[2], halves[1], count[1] + count[3]);
+        for (size_t odd = 0; odd < 2; odd++)
+            deinterleave(halves[odd], 0, out + phases[odd].begin + done, count[odd], out + phases[odd + 2].begin + done,
+                         count[odd + 2]);
+    }
+}
+
 /* Fills the workspace with the input rows of a row tile; rows and columns of padding stay as they are, unread. */
 void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_deinterleave_fn *deinterleave, const float *in,
                         float *scratch, size_t first_row)
@@ -45,6 +65,8 @@ void conv2d_fill_phases(const problem *p, const blocking *b, conv2d_deinterleave
             const ptrdiff_t below = y + 1 < p->in_height ? p->in.row : 0;
             if (stride == 2)
                 deinterleave(from, below, to + phases[0].begin, phases[0].count, to + phases[1].begin, phases[1].count);
+            else if (stride == 4)
+                copy_row_by_fours(phases, deinterleave, from, below, to);
             else
                 copy_row(phases, stride, from, to);
         }

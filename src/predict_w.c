@@ -28,7 +28,8 @@ static bool pairs_end_lightly(const problem *p, const conv2d_kernel *kernel)
 {
     const size_t few = 128;
     const bool suits = p->kernel_width == 1 ? goes_fast(p, kernel) && p->in_channels > 8 : conv2d_cpu()->two_wide_fmas;
-    return takes_pairs(kernel) && suits && p->in_channels <= few && !exceeds_l2(p, 12);
+    return takes_pairs(kernel) && suits && p->in_channels <= few &&
+           (sorts_in_registers(kernel) || !exceeds_l2(p, 12)); /* the others of a strided row copy it, too */
 }
 
 static double pair_cycles(const problem *p, const conv2d_kernel *kernel)
@@ -52,7 +53,8 @@ static double w_tile_cycles(const problem *p, const conv2d_kernel *kernel, size_
     const double bytes = real(columns * kernel->lanes * sizeof(float));
     const bool pointwise = conv2d_is_pointwise(p);
     const double pages = pointwise && p->in.column == 1 && !panel ? w_page_cycles(p, kernel) : 0;
-    const double misses = pages + (p->stride_w == 1 && !panel ? conv2d_miss_cycles(p, bytes, line) : 0);
+    const bool in_place = p->stride_w == 1 || sorts_in_registers(kernel);
+    const double misses = pages + (in_place && !panel ? conv2d_miss_cycles(p, bytes * real(p->stride_w), line) : 0);
     /* The passes of an AVX2 tile over a block of 16 channels read all its lines of weights each time, between lines of
      * the input. */
     const double competing = real(p->in_channels * p->kernel_height) * (p->kernel_width == 1 ? bytes + 32 : 0);
@@ -78,16 +80,17 @@ static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
     return cycles;
 }
 
-/* What it takes to sort a row's columns by their remainders (stride 2: in vectors), for all rows; those of many planes
+/* What it takes to sort a row's columns by their remainders (strides 2 and 4: in vectors), for all rows; those of many planes
  * are waited for if they come from the L3 (Zen 5, cycles a float: 32x128x128 0.6, 16x320x320 0.9, 64x224x224 1.9). */
-static double w_copy_cycles(const problem *p)
+static double w_copy_cycles(const problem *p, const conv2d_kernel *kernel)
 {
-    if (p->stride_w == 1)
+    if (p->stride_w == 1 || sorts_in_registers(kernel))
         return 0;
     const size_t floats = p->in_channels * p->in_height * p->in_width;
     const bool waits =
         differs_from_zen4() && p->in_channels >= CONV2D_OC_BLOCK && floats > conv2d_cpu()->l2_bytes / sizeof(float);
-    const double each = (p->stride_w == 2 ? 0.2 : 1) + (waits ? 0.8 : 0);
+    const bool fours = p->stride_w == 4 && kernel->lanes == 16; /* AVX2, 3x256x256 24x4x4 s4, 0.8 times K's speed */
+    const double each = (p->stride_w == 2 ? 0.2 : fours ? 0.4 : 1) + (waits ? 0.8 : 0);
     return real(p->in_channels * p->in_height) * (15 + each * real(p->in_width));
 }
 
@@ -128,11 +131,22 @@ static double w_edge_cost(const problem *p, const conv2d_kernel *kernel, const b
         return kernel->lanes == 16 ? 1.02 : 1.2; /* not masked but computed again (run_w_edges.c) */
     const bool weights_miss = packed_block_size(p) * group_blocks(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
     if (kernel->lanes == 16)
-        return weights_miss && p->kernel_width == 1 ? 1.5 : 1.05;
+        return weights_miss && p->kernel_width == 1 ? 1.5 : sorts_in_registers(kernel) ? 1.12 : 1.05;
     /* Few output channels need but a part of them (Zen 5, 32x64x64 3x5x5 2.5; Zen 3, 64x64x64 1x7x7 2.8, 64x128x128
      * 2x3x3 1.3). */
     const bool few = p->out_channels <= 3 && differs_from_zen4();
     return weights_miss && !few ? 3.5 : 1.5;
+}
+
+/* The vectors of a row that have tiles of their own.  Of a row that is sorted as it is read, the left edge may be one
+ * of a pair. */
+static size_t row_edges(const problem *p, const conv2d_kernel *kernel, size_t vectors)
+{
+    if (!sorts_in_registers(kernel))
+        return min_size(p->kernel_width > 1 ? 2 : p->out_width % kernel->lanes != 0, vectors);
+    const bool padded = (p->out_width - 1) * p->stride_w + p->kernel_width > p->pad_left + p->in_width;
+    const size_t right = padded || p->out_width % kernel->lanes != 0, left = p->pad_left > 0 && vectors > right;
+    return right + (left && (vectors - right) % 2 == 1);
 }
 
 /* So many of a block's channels of a row, as run_w.c cuts it; the edges have their own tiles. */
@@ -140,8 +154,7 @@ static void add_row(w_cost *cost, const problem *p, const conv2d_kernel *kernel,
                     size_t channels, double times)
 {
     const size_t vectors = divide_up(p->out_width, kernel->lanes);
-    const size_t edges = min_size(p->kernel_width > 1 ? 2 : p->out_width % kernel->lanes != 0, vectors);
-    const size_t inner = vectors - edges, last = inner % b->block_vectors;
+    const size_t edges = row_edges(p, kernel, vectors), inner = vectors - edges, last = inner % b->block_vectors;
     const size_t groups = inner / b->block_vectors * (b->block_vectors / b->group_vectors) + last / b->group_vectors;
     const size_t rest = b->block_vectors % b->group_vectors;
     add_tiles(cost, p, kernel, channels, b->group_vectors, times * real(groups), 1);
@@ -185,6 +198,16 @@ static bool fills_well(const problem *p)
     return !has_small_l2() && p->out_width >= FEWEST_COLUMNS && weights <= conv2d_cpu()->l2_bytes / 2;
 }
 
+/* Where what a pair of vectors reads, and a block's weights, fill the L1, they come from the L2 for every 8 output
+ * channels (Zen 5, times K's speed: 24x192x192 48x3x3 s2 1.06, 32x256x256 64 1.02, 32x96x96 64 and 64x160x160 64 0.87,
+ * 48x128x128 48 0.96). */
+static double strided_wait(const problem *p, const conv2d_kernel *kernel)
+{
+    const size_t row = (size_t)kernel->tile_columns * kernel->lanes * p->stride_w;
+    const size_t floats = p->in_channels * p->kernel_height * row + packed_block_size(p);
+    return floats * sizeof(float) > conv2d_cpu()->l1_bytes * 3 / 4 ? 1.15 : 1;
+}
+
 double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
 {
     if (conv2d_is_pointwise(p) && p->in_channels * p->out_channels == 1 && p->in.column == 1)
@@ -196,7 +219,7 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
                          : p->out_channels == 1                  ? 1.6
                                                                  : 1 + few / real(p->out_channels);
     const blocking b = conv2d_choose_blocking(p, kernel);
-    const double copies = w_copy_cycles(p) + w_pixel_cycles(p, kernel, &b);
+    const double copies = w_copy_cycles(p, kernel) + w_pixel_cycles(p, kernel, &b);
     if (b.whole_rows)
         return small * w_row_cycles(p, kernel) + copies;
     const double taps = conv2d_valid_rows(p) * real(p->in_channels * p->kernel_width);
@@ -218,7 +241,10 @@ double conv2d_predict_w(const problem *p, const conv2d_kernel *kernel)
     const double group = p->groups > 1 ? 120 : 0;
     /* A block's weights come from the L2 for each triple of vectors if they exceed the L1. */
     const bool streams = packed_block_size(p) * sizeof(float) > conv2d_cpu()->l1_bytes;
-    const double waits = !is_fast_pointwise(p, kernel) ? 1 : streams ? 1.09 : 1.035;
+    const double waits = sorts_in_registers(kernel)      ? strided_wait(p, kernel)
+                         : !is_fast_pointwise(p, kernel) ? 1
+                         : streams                       ? 1.09
+                                                         : 1.035;
     /* Lines from memory again and again (Zen 3, 16x512x512 16x5x5 0.73 times K's speed, 32x1024x1024 16x3x3 0.57). */
     const bool in_place = !cost.panel && b.scratch_row == 0;
     const bool crowds = in_place && ((kernel->lanes == 8 && conv2d_planes_crowd(p)) || conv2d_planes_thrash(p, kernel));

@@ -26,14 +26,17 @@ static void run_tiles(w_run *run, const w_position *at, size_t channels, ptrdiff
     out -= (ptrdiff_t)at->shift;
     for (size_t vector = begin; vector < end;) {
         const size_t width = run->b->whole_rows ? end : next_columns(run->kernel, channels, end - vector);
-        run->tile.in = in + vector * lanes;
+        run->tile.in = in + vector * run->step;
         run->tile.out = run->out + out + vector * lanes;
         if (run->p->has_residual)
             run->tile.residual = run->args->residual + out + vector * lanes;
+        const bool along = sorts_in_registers(run->kernel) && !at->edge;
+        if (along)
+            run->tile.repeats = (end - vector) / width;
         run->tile.prefetch_out = low && !run->leaves ? NULL : run->tile.out + width * lanes;
         run->tile.prefetch_in = !low ? run->prefetch_in : fetches ? (ptrdiff_t)(width * lanes) - LINE_FLOATS : 0;
         run_tile(run, at, tile_of(run->kernel, channels, width), sides, vector);
-        vector += width;
+        vector += along ? width * run->tile.repeats : width;
     }
 }
 
@@ -48,9 +51,10 @@ void conv2d_w_run_group(w_run *run, const w_position *at, size_t oc, size_t limi
     for (size_t channels; oc < last; oc += channels) {
         channels = at->edge ? widest_edge(run->kernel, last - oc, end - begin)
                             : widest_channels(run->kernel, last - oc, run->main_channels);
-        run->tile.repeats = run->lanes == 8 ? (last - oc) / channels : 1;
+        const size_t repeats = run->lanes == 8 ? (last - oc) / channels : 1;
+        run->tile.repeats = repeats;
         run_tiles(run, at, channels, out, begin, end);
-        channels *= run->tile.repeats;
+        channels *= repeats;
         run->tile.weights += channels;
         run->tile.bias += channels;
         out += (ptrdiff_t)channels * run->tile.out_channel_pitch;
@@ -91,6 +95,13 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
+/* The left edge, whose tiles of two vectors mask the first one, takes another where an odd one would be left. */
+static size_t edge_vectors(const w_run *run, size_t vector, size_t inner_begin, size_t inner_end)
+{
+    const bool odd = sorts_in_registers(run->kernel) && (inner_end - inner_begin) % 2 == 1;
+    return odd && vector + 1 == inner_begin ? 2 : 1;
+}
+
 /* Vectors at the left edge, inside, at the right edge. */
 static void run_columns(w_run *run, w_position *at, size_t begin, size_t end, size_t shift)
 {
@@ -99,14 +110,17 @@ static void run_columns(w_run *run, w_position *at, size_t begin, size_t end, si
         run_vectors(run, at, begin, end);
         return;
     }
-    const size_t inner_begin = min_size(max_size(begin, run->full_begin), end);
+    size_t inner_begin = min_size(max_size(begin, run->full_begin), end);
     const size_t inner_end = max_size(min_size(end, run->full_end), inner_begin);
     for (size_t vector = begin; vector < end; vector++) {
         at->edge = vector < inner_begin || vector >= inner_end;
         at->shift = at->edge ? shift : 0;
         if (at->edge) {
+            const size_t width = edge_vectors(run, vector, inner_begin, inner_end);
             conv2d_set_masks(run, vector);
-            run_vectors(run, at, vector, vector + 1);
+            run_vectors(run, at, vector, vector + width);
+            inner_begin = max_size(inner_begin, vector + width);
+            vector += width - 1;
         } else {
             run_vectors(run, at, inner_begin, inner_end);
             vector = inner_end - 1;
@@ -261,6 +275,7 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
     float *const workspace = run.b->workspace ? args->workspace + part * run.b->workspace : NULL;
     conv2d_find_tap_columns(&run);
     run.scratch = in_place ? NULL : workspace;
+    run.step = in_place ? run.lanes * p->stride_w : run.lanes;
     run.panel = run.b->panel_columns ? workspace : NULL;
     run.out = args->out;
     if (run.b->plane_columns) {
@@ -276,7 +291,6 @@ void conv2d_run_w(const ready_plan *plan, const conv2d_args *args, size_t part, 
                                 : run.panel ? (ptrdiff_t)run.b->panel_columns
                                             : p->in.channel;
     run.tile.in_row_pitch = (in_place ? p->in.row : run.b->scratch_row) * (ptrdiff_t)p->dilation_h;
-    run.tile.phase_pitch = run.b->phase_pitch;
     run.tile.tap_offset = run.tap_offset;
     if (run.b->whole_rows)
         conv2d_set_row_masks(&run);

@@ -31,6 +31,7 @@ typedef struct w_run {
     const conv2d_args *args;
     const conv2d_kernel *kernel;
     size_t lanes, main_channels, vectors;
+    size_t step;    /* from a vector's input to the next one's */
     float *scratch; /* NULL: read the input in place */
     float *panel;   /* NULL: there is none */
     bool fills;     /* AVX2: the first output channels' tiles of main width copy the columns they read to the panel */

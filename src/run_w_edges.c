@@ -48,6 +48,17 @@ static uint32_t stored_lanes(const w_run *run, size_t vector)
     return (1u << min_size(run->p->out_width - vector * run->lanes, run->lanes)) - 1;
 }
 
+/* The input columns from a vector's first on that its taps read, 16 to a word, where a row is sorted as it is read. */
+static void find_reads(const w_run *run, w_edge *edge)
+{
+    uint64_t reads = 0;
+    for (size_t tap = 0; tap < run->p->kernel_width; tap++)
+        for (size_t lane = 0; lane < run->lanes; lane++)
+            reads |= (uint64_t)(edge->mask[tap] >> lane & 1) << (lane * run->p->stride_w + tap);
+    for (size_t part = 0; part <= run->p->stride_w; part++)
+        edge->mask[run->p->kernel_width + part] = (uint32_t)(reads >> (part * run->lanes)) & ((1u << run->lanes) - 1);
+}
+
 static void find_masks(const w_run *run, size_t vector, w_edge *edge)
 {
     edge->vector = vector;
@@ -58,6 +69,8 @@ static void find_masks(const w_run *run, size_t vector, w_edge *edge)
         edge->narrow |= (edge->mask[tap] != (1u << run->lanes) - 1 ? 1u : 0u) << tap;
         edge->partial |= (edge->mask[tap] != edge->store_mask ? 1u : 0u) << tap;
     }
+    if (sorts_in_registers(run->kernel))
+        find_reads(run, edge);
 }
 
 void conv2d_set_masks(w_run *run, size_t vector)

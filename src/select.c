@@ -126,6 +126,17 @@ static const char *pixels_refusal(const problem *p, const conv2d_kernel *kernel)
     return NULL;
 }
 
+/* W: whether tiles serve the output channels that are no whole tiles. */
+static bool has_rest(const problem *p, const conv2d_kernel *kernel)
+{
+    for (size_t rest = p->out_channels % kernel->tile_channels, channels; rest > 0; rest -= channels) {
+        channels = widest_channels(kernel, rest, rest);
+        if (!has_tile(kernel, channels, 1))
+            return false;
+    }
+    return true;
+}
+
 const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *kernel)
 {
     const problem *p = &plan->problem;
@@ -150,6 +161,8 @@ const char *conv2d_kernel_refusal(const ready_plan *plan, const conv2d_kernel *k
         return "the stride exceeds 16";
     if (sorts && !conv2d_scratch_fits(p, kernel))
         return "its workspace would be too large";
+    if (sorts && !has_rest(p, kernel))
+        return "has no tile for the rest of the output channels";
     if (kernel->family == CONV2D_FAMILY_D)
         return depthwise_refusal(p, kernel);
     return kernel->family == CONV2D_FAMILY_K ? pixels_refusal(p, kernel) : NULL;

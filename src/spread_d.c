@@ -227,8 +227,8 @@ static d_spread spread_down(const conv2d_kernel *kernel, const problem *p, int v
 }
 
 /* 28 columns are 4 times 7, not 8, 8, 8 and 4.  For 8 columns of four vectors of channels there are no registers: 16
- * are 6, 6 and 4 then (Zen 5, 256x32x32 3x3 s2 1.5, 1024x32x32 2.2 times as fast as 8 and 8).  But what loops over taps takes long for each tile, however few its
- * columns (9x9: 16 as 8 and 8 take 1.12 times as long as 14 and 2). */
+ * are 6, 6 and 4 then (Zen 5, 256x32x32 3x3 s2 1.5, 1024x32x32 2.2 times as fast as 8 and 8).  But what loops over taps
+ * takes long for each tile, however few its columns (9x9: 16 as 8 and 8 take 1.12 times as long as 14 and 2). */
 d_spread conv2d_spread_columns(const conv2d_kernel *kernel, const problem *p, int down)
 {
     enum { NARROW = 2 };

@@ -129,6 +129,12 @@ static inline bool takes_pairs(const conv2d_kernel *kernel)
     return kernel->tile_columns == 2;
 }
 
+/* W: whether tiles sort the columns of a strided row as they read them (family_w_strided.c), and need no copies. */
+static inline bool sorts_in_registers(const conv2d_kernel *kernel)
+{
+    return kernel->family == CONV2D_FAMILY_W && kernel->stride_w > 1;
+}
+
 /* W: how many of so many vectors its next tile of so many channels takes.  Of pairs, an odd number begins with three.
  * Four are two and two: the sums of one vector alone wait for each other (AVX2's 4x3, Zen 3, 3x224x224 32x3x3 s2 1.025,
  * 12x16x66 16x5x5 1.04; not of 1x1, where other tiles serve the rest). */

@@ -192,7 +192,10 @@ static const choice two_wide_choices[] = {
     {"64x64x64 192x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
     {"256x28x28 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
     {"3x224x224 64x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
-    {"3x600x600 64x3x3 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x3"},
+    {"3x600x600 64x3x3 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
+    {"3x224x224 8x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
+    {"3x224x224 10x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_sany__avx512_w16x1"},
+    {"32x96x96 64x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     /* Pixels that are copied to planes, if few lanes of K would be in use. */
     {"12x270x480 12x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"16x68x480 8x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
@@ -228,8 +231,8 @@ static const choice two_wide_choices[] = {
     {"320x7x7 1x5 p0x2 g320", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw5_s1__avx512_d2x7"},
     {"256x1x1000 1x5 p0x2 g256", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw5_s1__avx2_r1x1"},
     {"256x1x64 1x3 p0x1 g256", CONV2D_ISA_AVX2, "conv2d_f32_nchw_kh1_kw3_s1__avx2_d4x1"},
-    /* Whole vectors of a strided row, which is copied fast; as many channels a group as lanes. */
-    {"256x64x64 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w16x1"},
+    /* Whole vectors of a strided row; as many channels a group as lanes. */
+    {"256x64x64 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
     {"256x56x56 256x3x3 s2 p1 g32", CONV2D_ISA_AVX512, "conv2d_f32_nhwc_kw3_s2__avx512_g2x7"},
     {"608x14x14 608x3x3 s2 p1 g38 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
 };
