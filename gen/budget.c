@@ -108,7 +108,7 @@ static budget d_budget(const spec *s)
         b.weights = taps;
     if (is_down(s)) {
         b.accumulators = outputs * ((taps - 1) / s->taps.stride + 1);
-        b.weights = taps * taps;
+        b.weights = taps == 3 ? taps * taps : s->isa->registers - 1 - b.accumulators;
         b.fmas = taps * outputs;
         b.loads = outputs;
     }

@@ -124,11 +124,12 @@ void emit_prelude(writer *w, const isa_row *isa, const char *file, bool fma_boun
     if (!isa->mask_registers) {
         line(w, "/* Counts in bytes: a pitch in floats is scaled anew for each address, by gcc 12. */");
         line(w, "#define AT(pointer, bytes) ((const float *)((const char *)(pointer) + (bytes)))");
-        line(w, "/* An FMA with a vector that no other needs: gcc 12 and clang 14 load it apart. */");
-        line(w, "#define FMA_FROM(sum, pointer, weight) \\");
-        line(w, "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"+x\"(sum) : \"x\"(weight), \"m\"(*(const __m256_u "
-                "*)(pointer)))");
     }
+    line(w, "/* An FMA with a vector that has no register: gcc 12 and clang 14 load it apart, once for several. */");
+    line(w, "#define FMA_FROM(sum, pointer, weight) \\");
+    line(w,
+         "    __asm__(\"vfmadd231ps %%2, %%1, %%0\" : \"%s\"(sum) : \"%s\"(weight), \"m\"(*(const %s_u *)(pointer)))",
+         isa->constraint, isa->constraint + 1, isa->vector);
     line(w, "#define HELPER static inline __attribute__((always_inline, unused)) TARGET");
     blank(w);
     if (!isa->mask_registers)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Family D, NHWC, AVX-512's 3x3: the sums roll down the rows.  A tile is as many output rows of a few columns as the
+ * Family D, NHWC, AVX-512's 3x3, and 5x5 with stride 2: the sums roll down the rows.  A tile is as many output rows of a few columns as the
  * loops ask for.  Each input row is loaded once, and adds to the sums of all output rows that it serves: begins those
  * of one, goes on, ends those of another (Zen 5, 7 columns: 9 loads of pixels for 63 FMAs, instead of 36 of pixels and
  * 18 of weights for 126; a core that begins two FMAs in a cycle waits for what comes from the L2).
@@ -29,6 +29,52 @@ static void emit_weights(writer *w, const spec *s, int kernel_row)
     }
 }
 
+/* Output rows under way. */
+static int rows_at_once(const spec *s)
+{
+    return (s->taps.kernel_width - 1) / s->taps.stride + 1;
+}
+
+/* Weights of 3x3 stay in registers, those of the last kernel row but for the activation.  25 do not: an input row loads
+ * the first of those that it needs, and its FMAs the others. */
+static bool holds_weights(const spec *s)
+{
+    return s->taps.kernel_width == 3;
+}
+
+static int held_weights(const spec *s, int needed)
+{
+    const int left = s->isa->registers - 2 - rows_at_once(s) * s->tile.columns; /* clang 14 spills with one more */
+    return needed < left ? needed : left;
+}
+
+/* Of the kernel rows that an input row is, to the oldest output row and the next ones. */
+static int kernel_rows_of(const spec *s, int first, int rows)
+{
+    const int most = first / s->taps.stride + 1;
+    return most < rows ? most : rows;
+}
+
+static void emit_row_weights(writer *w, const spec *s, int first, int rows)
+{
+    const int taps = s->taps.kernel_width, held = held_weights(s, kernel_rows_of(s, first, rows) * taps);
+    line(w, "OPAQUE(weights);");
+    for (int i = 0; i < held; i++) {
+        const int kernel_row = first - i / taps * s->taps.stride, tap = i % taps;
+        line(w, "__m512 weight%d_%d = _mm512_loadu_ps(weights + %d);", kernel_row, tap, (kernel_row * taps + tap) * 16);
+        line(w, "PIN(weight%d_%d);", kernel_row, tap);
+    }
+}
+
+static void emit_fma(writer *w, const spec *s, int first, int rows, int place, int tap, int sum)
+{
+    const int taps = s->taps.kernel_width, kernel_row = first - place * s->taps.stride;
+    if (holds_weights(s) || place * taps + tap < held_weights(s, kernel_rows_of(s, first, rows) * taps))
+        line(w, "FMA_INTO(acc%d, pixel, weight%d_%d);", sum, kernel_row, tap);
+    else
+        line(w, "FMA_FROM(acc%d, weights + %d, pixel);", sum, (kernel_row * taps + tap) * 16);
+}
+
 /* The input rows before the one that completes the first output row. */
 static int rows_before(const spec *s)
 {
@@ -55,8 +101,7 @@ static void emit_pixel(writer *w, const spec *s, int column, int first, int rows
         for (int p = 0; p < s->tile.columns; p++) {
             const int tap = column - p * s->taps.stride;
             if (tap >= 0 && tap < s->taps.kernel_width)
-                line(w, "FMA_INTO(acc%d, pixel, weight%d_%d);", place * s->tile.columns + p,
-                     first - place * s->taps.stride, tap);
+                emit_fma(w, s, first, rows, place, tap, place * s->tile.columns + p);
         }
 }
 
@@ -65,7 +110,10 @@ static void emit_input_row(writer *w, const spec *s, int first, int rows)
 {
     const spec row = row_of(s);
     scope_begin(w);
-    if (first + 1 == s->taps.kernel_width) { /* not held: the activation has no register for its bounds otherwise */
+    if (!holds_weights(s)) {
+        emit_row_weights(w, s, first, rows);
+    } else if (first + 1 ==
+               s->taps.kernel_width) { /* not held: the activation has no register for its bounds otherwise */
         line(w, "OPAQUE(weights);");
         emit_weights(w, s, first);
     }
@@ -88,21 +136,21 @@ static void emit_next_row(writer *w)
     line(w, "OPAQUE(row);");
 }
 
-/* The input rows that complete the oldest of so many output rows; the last one of all may lie outside. */
+/* The input rows that complete the oldest of so many output rows; those of the last one of all may lie outside. */
 static void emit_output_row(writer *w, const spec *s, int rows)
 {
     const spec row = row_of(s);
     const int columns = s->tile.columns;
     for (int first = rows_before(s); first < s->taps.kernel_width; first++) {
-        const bool may_lack = rows == 1 && first + 1 == s->taps.kernel_width;
+        const bool may_lack = rows == 1 && first >= s->taps.kernel_width - s->taps.kernel_width / 2;
         emit_begin(w, s, first, rows);
         if (may_lack)
-            block_begin(w, "if (tile->last_row)");
+            block_begin(w, "if (tile->rest_rows > %d)", first - rows_before(s));
         emit_input_row(w, s, first, rows);
+        if (first + 1 < s->taps.kernel_width || !may_lack)
+            emit_next_row(w);
         if (may_lack)
             block_end(w);
-        else
-            emit_next_row(w);
     }
     scope_begin(w);
     emit_d_finish(w, &row, columns, "out");
@@ -119,11 +167,12 @@ static void emit_rows(writer *w, const spec *s, int rows)
     const int before = rows_before(s);
     for (int first = 0; first < before; first++) {
         emit_begin(w, s, first, rows);
-        if (first == 0)
-            block_begin(w, "if (tile->first_row)");
+        const bool may_lack = first < s->taps.kernel_width / 2;
+        if (may_lack)
+            block_begin(w, "if (tile->rows >> %d & 1)", first);
         emit_input_row(w, s, first, rows);
         emit_next_row(w);
-        if (first == 0)
+        if (may_lack)
             block_end(w);
     }
     block_begin(w, "for (size_t n = tile->whole_rows; n != 0; n--)");
@@ -172,7 +221,7 @@ static void emit_across(writer *w, const spec *s, int rows)
 
 void emit_d_nhwc_down_tile(writer *w, const spec *s)
 {
-    const int rows = (s->taps.kernel_width - 1) / s->taps.stride + 1;
+    const int rows = rows_at_once(s);
     const bool across = s->border == ACROSS;
     emit_tile_begin(w, s);
     line(w, "const ptrdiff_t in_row_pitch = tile->in_row_pitch, column_pitch = tile->tap_pitch;");
@@ -185,7 +234,7 @@ void emit_d_nhwc_down_tile(writer *w, const spec *s)
         line(w, "float *sums = tile->room;");
     }
     emit_d_nhwc_channel(w, s, across ? "place" : "tile->in", across ? "to" : "tile->out");
-    for (int kernel_row = 0; kernel_row < s->taps.kernel_width - 1; kernel_row++)
+    for (int kernel_row = 0; holds_weights(s) && kernel_row < s->taps.kernel_width - 1; kernel_row++)
         emit_weights(w, s, kernel_row);
     line(w, "const float *row = in;");
     for (int i = 0; i < rows * s->tile.columns; i++)

@@ -203,7 +203,8 @@ static bool has_halved(const spec *s)
 static bool has_down(const spec *s)
 {
     const int columns = s->tile.columns, stride = s->taps.stride;
-    const bool suits = s->family == FAMILY_D_NHWC && s->isa->mask_registers && s->taps.kernel_width == 3;
+    const bool strided = s->taps.kernel_width == 5 && stride == 2 && s->border == DOWN;
+    const bool suits = s->family == FAMILY_D_NHWC && s->isa->mask_registers && (s->taps.kernel_width == 3 || strided);
     const bool down = columns == 4 || columns == 5 || (columns == 6 && stride == 1);
     const bool serves = columns == 7 || (s->border == DOWN ? down : columns == 4 && stride == 1);
     return suits && serves && s->tile.channels == 1;

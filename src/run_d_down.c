@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Family D, NHWC, 3x3, where sums roll down the rows of a tile's columns (gen/family_d_nhwc_down.c).  A tile of two
- * output rows reads four input rows (stride 2: five), each again for the tile below; here each is read once.
+ * Family D, NHWC, 3x3, and 5x5 with stride 2, where sums roll down the rows of a tile's columns
+ * (gen/family_d_nhwc_down.c).  A tile of two output rows reads four input rows (stride 2: five; of 5x5: seven), each
+ * again for the tile below; here each is read once.
  *
  * DOWN has one vector of channels go down all rows before the next one begins, whose lines the L1 has by then, for it
  * fetches those that follow.  It cannot keep them where pixels are a power of two apart, nor do stores find room
@@ -10,12 +11,13 @@
  */
 #include "run_d.h"
 
-/* Such a tile may lack its first input row, and its last. */
-static bool rows_suit(const problem *p)
+/* Such a tile may lack the first half of its first output row's input rows, and the second of its last one's. */
+static bool rows_suit(const conv2d_kernel *kernel, const problem *p)
 {
     const size_t last = (p->out_height - 1) * p->stride_h + (p->kernel_height - 1) * p->dilation_h;
-    return p->kernel_height == 3 && p->stride_h == p->stride_w && p->pad_top <= p->dilation_h &&
-           last < p->pad_top + p->in_height + p->dilation_h;
+    const size_t half = p->kernel_height / 2 * p->dilation_h;
+    return p->kernel_height == kernel->kernel_width && p->stride_h == p->stride_w && p->pad_top <= half &&
+           last < p->pad_top + p->in_height + half;
 }
 
 /*
@@ -51,10 +53,14 @@ static bool is_masked(const problem *p, size_t lanes)
  * and from memory, whose rows they read in their order (128x224x224 0.77, 256x112x112 0.81), unless a row's pixels
  * share two sets (512x64x64 1.48, 1024x56x56 1.33), or a strided one's lie far apart (384x112x112 s2 0.93 to 1.17,
  * 1152x84x84 s2 0.89 to 1.35, 128x224x224 s2 0.89 to 0.95).
+ * 5x5 with stride 2 goes down wherever pixels are not all in one set, for a copy of which there is enough to compute
+ * (512x14x14 1.36 to 1.45, 128x28x28 1.21 to 1.35; 1024x14x14 0.85 to 1.03 times as fast as from a copy).
  */
 static int order_of(const problem *p)
 {
-    enum { FEW = 5, MANY = 10, FAR_L2S = 16, FAR_PITCH = 384 };
+    enum { FEW = 5, MANY = 10, FAR_L2S = 16, FAR_PITCH = 384, SET_BYTES = 4096 };
+    if (p->kernel_height > 3)
+        return d_period((size_t)p->in.column) < SET_BYTES ? CONV2D_DOWN : 0;
     const size_t most = worst_crowd(p);
     const bool in_place = p->in.channel == 1 && p->out.channel == 1;
     const bool apart = d_shares_two_sets(p) || (p->stride_w > 1 && p->in.column >= FAR_PITCH);
@@ -81,7 +87,7 @@ static bool columns_suit(const conv2d_kernel *kernel, const problem *p, int down
 int conv2d_d_down(const conv2d_kernel *kernel, const problem *p)
 {
     const bool has = kernel->nhwc && tile_of(kernel, 1, kernel->tile_columns)->variant[CONV2D_DOWN];
-    if (!has || !shuffles_beside_fmas() || !rows_suit(p) || is_masked(p, kernel->lanes) || four_pay(kernel, p))
+    if (!has || !shuffles_beside_fmas() || !rows_suit(kernel, p) || is_masked(p, kernel->lanes) || four_pay(kernel, p))
         return 0;
     const int down = order_of(p);
     const size_t narrowest = p->out_width / p->dilation_w, widest = divide_up(p->out_width, p->dilation_w);
@@ -102,22 +108,23 @@ static void set_rows(d_nhwc_run *run, d_piece rows, bool across)
     const ptrdiff_t bottom = top + (ptrdiff_t)((rows.count - 1) * p->stride_h + p->kernel_height);
     const size_t before = p->kernel_height - p->stride_h; /* input rows before the one that completes an output row */
     conv2d_tile *const t = &run->tile;
-    t->first_row = top >= 0;
-    t->last_row = bottom <= (ptrdiff_t)p->in_height;
+    const size_t below = bottom > (ptrdiff_t)p->in_height ? (size_t)bottom - p->in_height : 0;
+    t->rows = UINT32_MAX << (top < 0 ? -top : 0);
+    t->rest_rows = p->stride_h - min_size(below, p->stride_h);
     t->weights = run->weights;
     t->vectors = 1;
-    t->in = run->in + (t->first_row ? top : 0) * run->from.row;
+    t->in = run->in + (top < 0 ? 0 : top) * run->from.row;
     t->out = run->out + (ptrdiff_t)rows.begin * run->to.row;
     t->whole_rows = rows.count - (p->kernel_height - 1) / p->stride_h;
     if (!across)
         return;
     t->backwards = false;
     t->room = run->sums;
-    t->repeats = rows.count + before - !t->first_row;
+    t->repeats = rows.count + before - (top < 0);
     t->whole_rows = rows.count;
-    t->rest_rows = !t->last_row;
+    t->rest_rows = below != 0;
     t->out -= (ptrdiff_t)(t->repeats - rows.count) * run->to.row;
-    if (t->first_row)
+    if (top >= 0)
         t->in -= (ptrdiff_t)(p->stride_h - 1) * run->from.row;
 }
 

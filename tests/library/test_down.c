@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise 3x3 of NHWC, AVX-512, whose sums roll down the rows: as on CPUs that begin two FMAs of 512 bits in a cycle,
+ * Depthwise 3x3 and strided 5x5 of NHWC, AVX-512, whose sums roll down the rows: as on CPUs that begin two FMAs of 512 bits in a cycle,
  * whichever this one is.
  */
 #include <string.h>
@@ -58,7 +58,7 @@ static order order_of(const conv_case *c, const cpu_facts *facts)
 
 static size_t out_width(const conv2d_desc *d)
 {
-    return (d->in_width + d->pad_left + d->pad_right - 2 * d->dilation_w - 1) / d->stride_w + 1;
+    return (d->in_width + d->pad_left + d->pad_right - (d->kernel_width - 1) * d->dilation_w - 1) / d->stride_w + 1;
 }
 
 /* Masked vectors are not, which bands of NCHW have none of. */
@@ -81,6 +81,37 @@ Test(down, any_rows_and_columns)
         const size_t pitch = c.desc.out_pitch[2] ? c.desc.out_pitch[2] : channels;
         if (channels % 64 && pitch % 64)
             cr_assert_eq(said, has_tiles && is_whole(&c.desc) ? DOWN : IN_PAIRS, "%s", describe_case(&c));
+        count += said == DOWN;
+    }
+    cr_assert(count > 1500, "%zu cases", count);
+}
+
+/* Up to two rows of padding, and pixels that lie a power of two apart, if not all in one set. */
+Test(down, five_rows)
+{
+    enum { SET_FLOATS = 1024 };
+    require_isa(CONV2D_ISA_AVX512);
+    const cpu_facts facts = two_wide(1 << 20);
+    size_t count = 0;
+    for (size_t i = 0; i < 2400; i++) {
+        conv_case c = down_case(i);
+        conv2d_desc *const d = &c.desc;
+        d->kernel_height = d->kernel_width = 5;
+        d->dilation_h = d->dilation_w = 1;
+        d->stride_h = d->stride_w = 2;
+        d->pad_top = i / 3 % 3;
+        d->pad_bottom = i / 5 % 3;
+        d->pad_left = i / 7 % 3;
+        d->pad_right = i / 11 % 3;
+        d->in_height = input_for(1 + i * 7 % 31, 5, 2, 1, d->pad_top + d->pad_bottom);
+        d->in_width = input_for(1 + i * 17 % 79, 5, 2, 1, d->pad_left + d->pad_right);
+        if (d->in_layout == CONV2D_NHWC && i % 13 == 5)
+            d->in_pitch[2] = i % 2 ? SET_FLOATS / 2 : SET_FLOATS;
+        c.options.kernel = "conv2d_f32_nhwc_kw5_s2__avx512_d2x7";
+        const order said = order_of(&c, &facts);
+        const size_t width = out_width(d), pitch = d->in_pitch[2] ? d->in_pitch[2] : d->in_channels;
+        const bool suits = width >= 4 && width != 6 && is_whole(d) && pitch % SET_FLOATS != 0;
+        cr_assert_eq(said, suits ? DOWN : IN_PAIRS, "%s", describe_case(&c));
         count += said == DOWN;
     }
     cr_assert(count > 1500, "%zu cases", count);

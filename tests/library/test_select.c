@@ -193,9 +193,7 @@ static const choice two_wide_choices[] = {
     {"256x28x28 256x1x1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw1_s1__avx512_w8x3"},
     {"3x224x224 64x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
     {"3x600x600 64x3x3 s2", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
-    {"3x224x224 8x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s2__avx512_w8x2"},
     {"3x224x224 10x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kwany_sany__avx512_w16x1"},
-    {"32x96x96 64x3x3 s2 p1", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     /* Pixels that are copied to planes, if few lanes of K would be in use. */
     {"12x270x480 12x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_any_kw3_sany__avx512_k2x14"},
     {"16x68x480 8x3x3 p1 nhwc", CONV2D_ISA_AVX512, "conv2d_f32_nchw_kw3_s1__avx512_w16x1"},
