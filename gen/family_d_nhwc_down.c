@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Family D, NHWC, AVX-512's 3x3, and 5x5 with stride 2: the sums roll down the rows.  A tile is as many output rows of a few columns as the
- * loops ask for.  Each input row is loaded once, and adds to the sums of all output rows that it serves: begins those
- * of one, goes on, ends those of another (Zen 5, 7 columns: 9 loads of pixels for 63 FMAs, instead of 36 of pixels and
- * 18 of weights for 126; a core that begins two FMAs in a cycle waits for what comes from the L2).
+ * Family D, NHWC, AVX-512's 3x3, and 5x5 with stride 2: the sums roll down the rows.  A tile is as many output rows of
+ * a few columns as the loops ask for.  Each input row is loaded once, and adds to the sums of all output rows that it
+ * serves: begins those of one, goes on, ends those of another (Zen 5, 3x3, 7 columns: 9 loads of pixels for 63 FMAs,
+ * instead of 36 of pixels and 18 of weights for 126; a core that begins two FMAs in a cycle waits for what comes from
+ * the L2).
  *
  * DOWN does so for one vector of channels after the other, whose sums stay in registers.  ACROSS has the loop over
  * vectors of channels inside that over rows, and sums that wait in memory from one row to the next: lines are read and
@@ -110,10 +111,11 @@ static void emit_input_row(writer *w, const spec *s, int first, int rows)
 {
     const spec row = row_of(s);
     scope_begin(w);
+    /* The last kernel row is not held: the activation has no register for its bounds otherwise. */
+    const bool is_last = first + 1 == s->taps.kernel_width;
     if (!holds_weights(s)) {
         emit_row_weights(w, s, first, rows);
-    } else if (first + 1 ==
-               s->taps.kernel_width) { /* not held: the activation has no register for its bounds otherwise */
+    } else if (is_last) {
         line(w, "OPAQUE(weights);");
         emit_weights(w, s, first);
     }

@@ -10,9 +10,9 @@ static bool may_fetch_nothing(const spec *s)
 }
 
 /*
- * In the loop over channels, a few cache lines at a time: the input row below, which the next output row will need,
- * and the outputs to be written next.  All prefetches at once would fill the miss buffers (Zen 4: 16x512x512 3x3 at
- * 83-88 % instead of 94 %).
+ * In the loop over channels, a few cache lines at a time: the input row below (STRIDED: two), which the next output row
+ * will need, and the outputs to be written next.  All prefetches at once would fill the miss buffers (Zen 4:
+ * 16x512x512 3x3 at 83-88 % instead of 94 %).
  */
 static void emit_prefetch(writer *w, const spec *s)
 {

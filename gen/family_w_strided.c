@@ -27,15 +27,16 @@ static void emit_parts(writer *w, const spec *s)
 /* A tap's inputs, from registers. */
 static void emit_inputs(writer *w, const spec *s, int tap)
 {
+    const char *const name = inputs[tap];
     for (int v = 0; v < s->tile.columns; v++)
-        if (tap < 2)
-            line(w, "const __m512 %s%d = _mm512_permutex2var_ps(part%d, %s_lanes, part%d);", inputs[tap], v, 2 * v,
-                 inputs[tap], 2 * v + 1);
-        else
+        if (tap == 2)
             line(w,
                  "const __m512 %s%d = _mm512_castsi512_ps(_mm512_alignr_epi32(_mm512_castps_si512(even%d), "
                  "_mm512_castps_si512(even%d), 1));",
-                 inputs[tap], v, v + 1, v);
+                 name, v, v + 1, v);
+        else
+            line(w, "const __m512 %s%d = _mm512_permutex2var_ps(part%d, %s_lanes, part%d);", name, v, 2 * v, name,
+                 2 * v + 1);
 }
 
 /* As intrinsics: FMA_INTO keeps sums in their registers, but 95 % of peak in a loop of nothing else become 92. */

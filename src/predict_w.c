@@ -80,8 +80,9 @@ static double w_row_cycles(const problem *p, const conv2d_kernel *kernel)
     return cycles;
 }
 
-/* What it takes to sort a row's columns by their remainders (strides 2 and 4: in vectors), for all rows; those of many planes
- * are waited for if they come from the L3 (Zen 5, cycles a float: 32x128x128 0.6, 16x320x320 0.9, 64x224x224 1.9). */
+/* What it takes to sort a row's columns by their remainders (strides 2 and 4: in vectors), for all rows; those of many
+ * planes are waited for if they come from the L3 (Zen 5, cycles a float: 32x128x128 0.6, 16x320x320 0.9, 64x224x224
+ * 1.9). */
 static double w_copy_cycles(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->stride_w == 1 || sorts_in_registers(kernel))

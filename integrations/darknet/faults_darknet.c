@@ -20,7 +20,7 @@
 
 /* The first layer needs a workspace if the image is large, the second is computed with the shortcut behind it. */
 static const char description[] = "[net]\nbatch=1\nheight=32\nwidth=32\nchannels=3\n"
-                                  "[convolutional]\nbatch_normalize=1\nfilters=24\nsize=3\nstride=2\npad=1\n"
+                                  "[convolutional]\nbatch_normalize=1\nfilters=24\nsize=5\nstride=2\npad=1\n"
                                   "activation=leaky\n"
                                   "[convolutional]\nfilters=24\nsize=3\nstride=1\npad=1\nactivation=linear\n"
                                   "[shortcut]\nfrom=-2\nactivation=linear\n"

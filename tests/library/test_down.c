@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Depthwise 3x3 and strided 5x5 of NHWC, AVX-512, whose sums roll down the rows: as on CPUs that begin two FMAs of 512 bits in a cycle,
- * whichever this one is.
+ * Depthwise 3x3 and strided 5x5 of NHWC, AVX-512, whose sums roll down the rows: as on CPUs that begin two FMAs of 512
+ * bits in a cycle, whichever this one is.
  */
 #include <string.h>
 
@@ -179,7 +179,8 @@ Test(down, only_where_it_pays)
                 {144, 14, 2, 1, IN_PAIRS}, {24, 14, 1, 1, DOWN},      {512, 14, 1, 1, ACROSS},
                 {64, 28, 0, 1, DOWN},      {1024, 7, 1, 1, ACROSS},   {256, 30, 1, 1, ACROSS},
                 {512, 9, 1, 1, IN_PAIRS},  {64, 56, 1, 2, ACROSS},    {576, 14, 1, 2, DOWN},
-                {144, 12, 1, 2, IN_PAIRS}, {512, 14, 1, 2, IN_PAIRS}, {320, 20, 1, 2, IN_PAIRS}};
+                {144, 12, 1, 2, IN_PAIRS}, {512, 14, 1, 2, IN_PAIRS}, {320, 20, 1, 2, IN_PAIRS},
+                {256, 28, 1, 2, ACROSS},   {1280, 14, 1, 2, ACROSS},  {256, 32, 1, 2, IN_PAIRS}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const size_t channels = rows[i].channels, size = rows[i].size;
         conv_case c = {.desc = simple_desc(channels, size, size, channels, 3, 3),
