@@ -8,11 +8,18 @@
 
 #include "run_w.h"
 
-/* Whether the main tile does so, and all main tiles of a block follow each other. */
+/* Whether the last block of output channels is too few for a main tile, and a chunk of its own, as records may say. */
+static bool rest_is_alone(const w_run *run)
+{
+    const size_t rest = run->p->out_channels % CONV2D_OC_BLOCK;
+    return rest > 0 && rest < run->kernel->tile_channels && run->b->chunks == group_blocks(run->p);
+}
+
+/* Whether the main tile does so, which each chunk begins with, and all main tiles of a block follow each other. */
 bool conv2d_w_fills(const w_run *run)
 {
     const conv2d_kernel *kernel = run->kernel;
-    if (!run->panel || !run->pointwise || run->p->in.column != 1 || run->p->out_channels < kernel->tile_channels)
+    if (!run->panel || !run->pointwise || run->p->in.column != 1 || rest_is_alone(run))
         return false;
     const conv2d_tile_row *main_tile = tile_of(kernel, kernel->tile_channels, kernel->tile_columns);
     const bool follow =

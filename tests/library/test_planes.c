@@ -95,6 +95,7 @@ static conv_case panel_case(size_t i, const char *kernel, conv2d_record *record)
     record->knobs[CONV2D_KNOB_GROUP_VECTORS] = i / 2 % 5;
     record->knobs[CONV2D_KNOB_BLOCK_VECTORS] = i % 2 ? 0 : 1 + i % 11;
     record->knobs[CONV2D_KNOB_CHANNEL_BLOCKS] = i % 4 == 1 && !d->residual ? 3 : 0;
+    record->knobs[CONV2D_KNOB_CHUNKS] = i % 5 == 3 ? (d->out_channels + 15) / 16 : 0;
     c.options = (conv2d_options){.prefer_256 = -1, .records = record, .record_count = 1};
     return c;
 }

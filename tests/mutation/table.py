@@ -77,6 +77,8 @@ MUTANTS = [
      '_mm512_maskz_loadu_ps(reads2, row + %d)', '_mm512_loadu_ps(row + %d)', 'sorted'),
     ('the rest of the channels is not refused (W)', 'src/select.c',
      'if (!has_tile(kernel, channels, 1))', 'if (0)', 'sorted'),
+    ('a rest of channels alone should have filled its panel (W)', 'src/run_w_panel.c',
+     '|| rest_is_alone(run))', '|| run->p->out_channels < kernel->tile_channels)', 'planes'),
     ('the tail mask of stores is skipped (W)', 'src/run_w_edges.c',
      '(1u << min_size(run->p->out_width - vector * run->lanes, run->lanes)) - 1', '(1u << run->lanes) - 1',
      'bounds variants'),
