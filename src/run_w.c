@@ -95,11 +95,13 @@ static void run_vectors(w_run *run, w_position *at, size_t begin, size_t end)
         }
 }
 
-/* The left edge, whose tiles of two vectors mask the first one, takes another where an odd one would be left. */
+/* The left edge, whose tiles of two vectors mask the first one, takes another where an odd one would be left; not where
+ * records part groups into single vectors. */
 static size_t edge_vectors(const w_run *run, size_t vector, size_t inner_begin, size_t inner_end)
 {
-    const bool odd = sorts_in_registers(run->kernel) && (inner_end - inner_begin) % 2 == 1;
-    return odd && vector + 1 == inner_begin ? 2 : 1;
+    const bool pairs = sorts_in_registers(run->kernel) && run->b->group_vectors > 1;
+    const bool odd = (inner_end - inner_begin) % 2 == 1;
+    return pairs && odd && vector + 1 == inner_begin ? 2 : 1;
 }
 
 /* Vectors at the left edge, inside, at the right edge. */

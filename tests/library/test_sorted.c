@@ -13,7 +13,7 @@ static bool is_sorted(const conv2d_kernel_info *kernel)
     return kernel->family[0] == 'w' && strstr(kernel->name, "kw3_s2") && kernel->isa <= conv2d_cpu_isa();
 }
 
-static void check_row(const conv2d_kernel_info *kernel, size_t columns, size_t pad, size_t i)
+static conv_case row_case(const conv2d_kernel_info *kernel, size_t columns, size_t pad, size_t i)
 {
     static const size_t out_channels[] = {4, 8, 16, 20, 24, 12, 28, 32};
     const size_t groups = i % 7 == 6 ? 2 : 1;
@@ -39,7 +39,7 @@ static void check_row(const conv2d_kernel_info *kernel, size_t columns, size_t p
         d->in_pitch[2] = d->in_width;
     c.options.kernel = kernel->name;
     vary_case(&c, i);
-    check_case(&c);
+    return c;
 }
 
 Test(sorted, rows_of_any_width)
@@ -52,8 +52,34 @@ Test(sorted, rows_of_any_width)
             continue;
         kernels++;
         for (size_t columns = 1; columns <= MOST_COLUMNS; columns++)
-            for (size_t pad = 0; pad <= 4; pad++)
-                check_row(&kernel, columns, pad, i++);
+            for (size_t pad = 0; pad <= 4; pad++) {
+                const conv_case c = row_case(&kernel, columns, pad, i++);
+                check_case(&c);
+            }
+    }
+    cr_assert(kernels > 0);
+}
+
+/* As records may say. */
+Test(sorted, blocks_and_groups_of_any_size)
+{
+    require_isa(CONV2D_ISA_AVX512);
+    conv2d_kernel_info kernel;
+    size_t kernels = 0;
+    for (size_t k = 0; conv2d_kernel_at(k, &kernel); k++) {
+        if (!is_sorted(&kernel))
+            continue;
+        kernels++;
+        for (size_t i = 0; i < 800; i++) {
+            conv_case c = row_case(&kernel, 3 + i * 37 % 250, i % 3, i);
+            conv2d_record record = record_of(&c.desc, kernel.name);
+            record.knobs[CONV2D_KNOB_GROUP_VECTORS] = i % 4;
+            record.knobs[CONV2D_KNOB_BLOCK_VECTORS] = i / 4 % 4;
+            record.knobs[CONV2D_KNOB_CHANNEL_BLOCKS] = i % 3 == 1 && !c.desc.residual ? 1 + i % 5 : 0;
+            record.knobs[CONV2D_KNOB_CHUNKS] = i % 5 == 3;
+            c.options = (conv2d_options){.prefer_256 = -1, .records = &record, .record_count = 1};
+            check_case(&c);
+        }
     }
     cr_assert(kernels > 0);
 }
