@@ -2,7 +2,7 @@
 /*
  * Family W, three kernel columns with stride 2, AVX-512: rows are read in place, and sorted into even and odd columns
  * on the way.  A vector of outputs takes two loads and a broadcast for its three taps, and three shuffles, which have
- * units of their own beside 24 FMAs (Zen 5: 97 % of peak in a loop of nothing else, 98 from a copy that is sorted).
+ * units of their own beside 24 FMAs (Zen 5: 95 % of peak in a loop of nothing else, 97 from a copy that is sorted).
  */
 #include "emit.h"
 

@@ -64,11 +64,10 @@ typedef struct tap_row {
     int stride;       /* along the row; 0: any */
 } tap_row;
 
-/* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  SHORT: one where tiles of W are short,
- * which is to say in 1x1 and with stride 2.  LEAN: those of D, NHWC, that have no variants for parts of vectors and,
- * unrolled, for rows of tiles inside the input.  OF_3X3: kernels of their own, but of three taps with any stride
- * alone, as what serves their remainders is.  UP_TO_5: of no more taps than that; OF_7: of 7, and a remainder of
- * fewer. */
+/* MAIN: a kernel of its own in the dispatch table; the others serve remainders.  SHORT: one in 1x1, where tiles of W
+ * are short.  LEAN: those of D, NHWC, that have no variants for parts of vectors and, unrolled, for rows of tiles
+ * inside the input.  OF_3X3: kernels of their own, but of three taps with any stride alone, as what serves their
+ * remainders is.  UP_TO_5: of no more taps than that; OF_7: of 7, and a remainder of fewer. */
 typedef enum tile_use { REST, MAIN, SHORT, LEAN, OF_3X3, OF_3X3_REST, UP_TO_5, OF_7 } tile_use;
 
 typedef struct tile_row {
@@ -135,7 +134,7 @@ static inline bool tile_suits(const tap_row *taps, const tile_row *tile)
 /* Whether the dispatch table has a row for these taps and this tile. */
 static inline bool is_kernel(const tap_row *taps, const tile_row *tile)
 {
-    const bool is_short = tile->use == SHORT && (taps->kernel_width == 1 || taps->stride == 2);
+    const bool is_short = tile->use == SHORT && taps->kernel_width == 1;
     const bool is_only = tile->use == OF_3X3 && tile_suits(taps, tile);
     const bool is_widest = tile->use == (taps->kernel_width == 7 ? OF_7 : UP_TO_5);
     return tile->use == MAIN || is_short || is_only || is_widest;

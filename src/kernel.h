@@ -103,13 +103,14 @@ typedef struct conv2d_tile {
     /* D. */
     size_t channels;          /* so many (NHWC: vectors of them) at the same place */
     size_t vectors;           /* inner variants: so many vectors of columns (NHWC: tiles) along the row */
-    uint32_t rows, columns;   /* bit i: the tile's input row (NCHW) or column (NHWC) i lies inside the input */
+    uint32_t rows, columns;   /* bit i: the tile's input row (NCHW; DOWN) or column (NHWC) i lies inside the input */
     float low, high;          /* D, rolling down: what is stored lies between them; infinite if it is not clamped */
-    bool first_row, last_row; /* D, rolling down: whether the first and the last input row lie inside */
+    bool first_row, last_row; /* D, NCHW, rolling down: whether the first and the last input row lie inside */
     /* So many of its `repeats` output rows have their last input row inside; and so many input rows that only others
      * have, which lie inside; CONV2D_TILE_ROOM floats, where a tile keeps what weights are at a border.  NHWC, DOWN:
-     * output rows but the last ones, (kernel height - 1) / stride of them.  ACROSS: so many of its `repeats` steps, the
-     * last, complete an output row; so many have no input row; where the sums of each vector of channels wait. */
+     * output rows but the last ones, (kernel height - 1) / stride of them; and so many of the stride's input rows that
+     * only the last output row has, which lie inside.  ACROSS: so many of its `repeats` steps, the last, complete an
+     * output row; so many have no input row; where the sums of each vector of channels wait. */
     size_t whole_rows, rest_rows;
     float *room;
     /* D, NCHW, strips, all from the middle tap of the first output on: where the columns before that are (with stride 1

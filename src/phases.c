@@ -26,7 +26,7 @@ static void copy_row(const phase *phases, size_t stride, const float *in, float 
 }
 
 /*
- * Every other column, and of these every other one again: stride 4 (Zen 5, 3x224x224 96x4x4 s4).  Phases are no
+ * Every other column, and of these every other one again: stride 4 (Zen 5, 3x256x256 24x4x4 s4 1.73).  Phases are no
  * longer than those before them, and by one at most.
  */
 static void copy_row_by_fours(const phase *phases, conv2d_deinterleave_fn *deinterleave, const float *in,
