@@ -45,7 +45,7 @@ void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *o
         block_begin(w, "for (size_t i = 0; i < tile->channels; i++)");
         line(w, "const size_t channel = tile->backwards ? tile->channels - 1 - i : i;");
     }
-    if (is_grouped(s))
+    if (d_orders_lanes(s))
         line(w, "const float *in = %s + (ptrdiff_t)channel * tile->in_vector;", in);
     else
         line(w, "const float *in = %s + channel * %d;", in, lanes);
@@ -61,7 +61,8 @@ void emit_d_nhwc_channel(writer *w, const spec *s, const char *in, const char *o
 
 void emit_d_lanes(writer *w, const spec *s)
 {
-    const char *name = is_grouped(s) ? "group_lanes" : "lanes", *field = is_grouped(s) ? "load_mask" : "store_mask";
+    const bool ordered = d_orders_lanes(s);
+    const char *name = ordered ? "group_lanes" : "lanes", *field = ordered ? "load_mask" : "store_mask";
     if (s->isa->mask_registers)
         line(w, "const __mmask16 %s = (__mmask16)tile->%s;", name, field);
     else

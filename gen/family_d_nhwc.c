@@ -14,7 +14,7 @@ static void emit_rows(writer *w, const spec *s, int index, int first, int last)
     if (first < last)
         line(w, "const float *below = taps - weights_back;");
     block_begin(w, "for (uint32_t n = rows%d; n != 0; n--)", index);
-    if (is_grouped(s))
+    if (d_orders_lanes(s))
         emit_d_group_row(w, s, first, last, d_input_columns(s));
     else
         emit_d_nhwc_row(w, s, first, last);
@@ -76,7 +76,7 @@ static void emit_place(writer *w, const spec *s)
     emit_d_nhwc_channel(w, s, "place", "to");
     for (int i = 0; i < count; i++)
         emit_d_nhwc_sum(w, s, i, 0);
-    if (is_grouped(s))
+    if (d_orders_lanes(s))
         emit_d_group_begin(w, s);
     if (unrolls_rows(s)) {
         block_begin(w, "if (whole)");
@@ -86,7 +86,7 @@ static void emit_place(writer *w, const spec *s)
         block_end(w);
     } else
         emit_all_rows(w, s);
-    if (is_grouped(s))
+    if (d_orders_lanes(s))
         emit_d_group_end(w, s);
     emit_d_finish(w, s, s->tile.columns * s->tile.channels, "out");
     block_end(w);

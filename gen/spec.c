@@ -210,6 +210,12 @@ static bool has_down(const spec *s)
     return suits && serves && s->tile.channels == 1;
 }
 
+/* Rests of two columns of groups with fewer input channels than output channels are few. */
+static bool has_parts(const spec *s)
+{
+    return s->border == EDGE && !(s->family == FAMILY_D_GROUP && s->isa->mask_registers && s->tile.columns == 2);
+}
+
 bool spec_generated(const spec *s)
 {
     const bool half = s->border == RIGHT_HALF || s->border == FOLDED;
@@ -242,7 +248,7 @@ bool spec_generated(const spec *s)
     if (is_rows(s->family))
         return s->border != EDGE && (!half || has_halves(s)) && (!is_tall(s) || is_tall_border(s));
     if (families[s->family].nhwc)
-        return s->border == BOTH || (s->tile.use != LEAN && (s->border == INTERIOR || s->border == EDGE));
+        return s->border == BOTH || (s->tile.use != LEAN && (s->border == INTERIOR || has_parts(s)));
     if (half)
         return false;
     if (s->border == INTERIOR)

@@ -61,7 +61,7 @@ static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
     const size_t floats = channels * (p->in_height * p->in_width + p->out_height * p->out_width);
     const size_t l2s = d_computes_much(p) ? FAR_L2S : FAR_LOADS_L2S;
     const bool far = floats > l2s * conv2d_cpu()->l2_bytes / sizeof(float);
-    const bool gains = !kernel->grouped && kernel->kernel_width && kernel->kernel_width <= WIDEST_KERNEL &&
+    const bool gains = !d_orders_lanes(p) && kernel->kernel_width && kernel->kernel_width <= WIDEST_KERNEL &&
                        (kernel->lanes == CONV2D_OC_BLOCK || read >= INPUTS * written);
     if (floats <= l1 || far || !gains)
         return channels;
@@ -98,7 +98,7 @@ static bool copies_band(const problem *p, const conv2d_kernel *kernel)
 {
     if (p->in.channel != 1)
         return true;
-    if (!kernel->grouped)
+    if (!d_orders_lanes(p))
         return !d_four_at_once(kernel, p) && crowds_sets(p, kernel) && !conv2d_d_down(kernel, p);
     return d_shares_two_sets(p) && !conv2d_d_lines_crowd(kernel, p);
 }
@@ -180,7 +180,7 @@ static void set_bands(blocking *b, const problem *p, const conv2d_kernel *kernel
     if (p->groups * p->out_channels <= CONV2D_OC_BLOCK)
         return;
     blocking more = *b;
-    cut_bands(&more, p, kernel, copied && !kernel->grouped ? MANY_COPIED : MANY);
+    cut_bands(&more, p, kernel, copied && !d_orders_lanes(p) ? MANY_COPIED : MANY);
     const bool high = more.band_rows >= min_size(b->band_rows, copied ? HIGH_COPIED : HIGH);
     if (more.band_columns == b->band_columns && high)
         *b = more;

@@ -69,16 +69,19 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const double part = real(divide_up(channels, kernel->lanes)) / real(p->groups) * real(p->in_channels);
     const bool wide = kernel->lanes == 16;
     /* Zen 3 permutes slowly: of groups 3x3 45 to 48 % of peak, with stride 2 26 to 30. */
-    const bool permutes = kernel->grouped && !wide && has_small_l2();
+    const bool permutes = d_orders_lanes(p) && !wide && has_small_l2();
     /* Zen 4: of planes 3x3 28 and 14 columns wide 68 % of peak, but 9 as tiles of 5 and 4 49 to 51. */
-    const bool planes = kernel->grouped && p->in.column == 1 && is_avx2_on_zen4(kernel);
-    const double slow = wide ? 1.1 : permutes ? 2.1 : planes ? 1.4 : 1.6;
+    const bool planes = d_orders_lanes(p) && p->in.column == 1 && is_avx2_on_zen4(kernel);
+    /* Five and more taps use each input that is put in order often (Zen 5, 5x5 of 8 and 16 channels a group 82 to 94 %
+     * of peak, with stride 2 82 to 86; 7x7 82 to 87). */
+    const bool often = wide && p->in_channels > 1 && kernel->kernel_width >= 5;
+    const double slow = often ? 1.05 : wide ? 1.1 : permutes ? 2.1 : planes ? 1.4 : 1.6;
     /* Zen 4: one row of taps over whole tiles (312x14x14 1x5 g312 1.2 times as fast as unrolled, 72x28x28 1.14, but 7
      * columns 0.98, 94 and 128 of one row 0.86 and 0.89). */
     const bool whole = p->out_width > kernel->tile_columns && p->out_width % kernel->tile_columns == 0;
     const bool one_row = p->kernel_height == 1 && p->kernel_width > 1 && whole && is_avx2_on_zen4(kernel);
     /* Each input is loaded once for three of them, but of groups with stride 2 (gen/family_d_nhwc_any.c). */
-    const bool joined = wide && p->dilation_w == 1 && p->stride_w <= (kernel->grouped ? 1 : 2) && p->kernel_width > 1;
+    const bool joined = wide && p->dilation_w == 1 && p->stride_w <= (d_orders_lanes(p) ? 1 : 2) && p->kernel_width > 1;
     const double looped = kernel->kernel_width ? 1 : one_row ? 0.95 : joined ? 1.2 : wide ? 1.4 : 1.45;
     const double ends = wide ? 3 : planes ? 5 : 2;
     /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */
@@ -87,11 +90,11 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     const double dilated = banded ? 1.25 : !apart ? 1 : wide ? 2.8 : 2;
     /* A shuffle for each 1.5 FMAs; K has broadcasts (Zen 5, 16 channels a group 0.93 times K's speed; AVX2,
      * 120x13x13 3x3 s2 0.9 times that of lanes along columns). */
-    const bool shuffles = p->in_channels == 16 && is_two_wide(kernel);
+    const bool shuffles = p->in_channels == 16 && !often && is_two_wide(kernel);
     /* Intel's shuffles take the port of an FMA unit: 36 of them beside the 84 FMAs of a tile's two rows (Emerald
      * Rapids, 16 channels a group: 69 % of peak, K 74 to 77; Zen's have ports of their own). */
     const double together = shuffles && wide && has_large_l2() ? 1.2 : 1;
-    const double strided = p->stride_w == 1 ? together : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
+    const double strided = p->stride_w == 1 ? together : often ? 1 : permutes ? 1.65 : shuffles || !wide ? 1.28 : 1.2;
     const d_spread columns = conv2d_spread_columns(kernel, p, conv2d_d_down(kernel, p));
     return conv2d_valid_rows(p) * conv2d_valid_columns(p) * part * fma_cycles(kernel) * slow * looped * dilated *
                strided * uneven(&columns, p->out_width, kernel->tile_columns, ends) +

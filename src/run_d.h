@@ -46,6 +46,13 @@ static inline size_t d_columns_read(const problem *p)
     return max_size((p->kernel_width - 1) * p->dilation_w + 1, p->stride_w);
 }
 
+/* NHWC: whether several output channels share input channels, so that their lanes are not those of an input vector.
+ * Then tiles of grouped kernels put them in order, and AVX-512's of depthwise ones for parts of vectors do. */
+static inline bool d_orders_lanes(const problem *p)
+{
+    return p->out_channels > 1;
+}
+
 /* The variant of an unrolled NCHW tile for a vector of outputs from `column` on. */
 static inline int d_variant(const conv2d_kernel *kernel, const problem *p, size_t column)
 {
@@ -103,7 +110,7 @@ bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p);
 /* Depthwise, AVX-512: such tiles, of four vectors. */
 static inline bool d_four_at_once(const conv2d_kernel *kernel, const problem *p)
 {
-    return kernel->lanes == CONV2D_OC_BLOCK && !kernel->grouped && conv2d_d_lines_crowd(kernel, p);
+    return kernel->lanes == CONV2D_OC_BLOCK && !d_orders_lanes(p) && conv2d_d_lines_crowd(kernel, p);
 }
 /* Whether the pixels of a tile's row share two sets of the L1. */
 static inline bool d_shares_two_sets(const problem *p)

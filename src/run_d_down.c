@@ -87,7 +87,8 @@ static bool columns_suit(const conv2d_kernel *kernel, const problem *p, int down
 int conv2d_d_down(const conv2d_kernel *kernel, const problem *p)
 {
     const bool has = kernel->nhwc && tile_of(kernel, 1, kernel->tile_columns)->variant[CONV2D_DOWN];
-    if (!has || !shuffles_beside_fmas() || !rows_suit(kernel, p) || is_masked(p, kernel->lanes) || four_pay(kernel, p))
+    if (!has || d_orders_lanes(p) || !shuffles_beside_fmas() || !rows_suit(kernel, p) || is_masked(p, kernel->lanes) ||
+        four_pay(kernel, p))
         return 0;
     const int down = order_of(p);
     const size_t narrowest = p->out_width / p->dilation_w, widest = divide_up(p->out_width, p->dilation_w);

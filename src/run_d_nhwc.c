@@ -160,7 +160,8 @@ void conv2d_d_nhwc_columns(d_nhwc_run *run, d_piece rows, size_t begin, size_t e
     const ptrdiff_t top = (ptrdiff_t)(rows.begin * p->stride_h) - (ptrdiff_t)p->pad_top;
     const tap_range valid = valid_taps(top, p->dilation_h, p->kernel_height, p->in_height);
     const bool looped = run->kernel->kernel_width == 0;
-    const bool fits = run->whole || run->in_lanes == run->lanes; /* else inputs are not whole vectors */
+    const bool whole = run->whole || run->in_lanes == run->lanes; /* vectors of inputs */
+    const bool fits = whole && (run->kernel->grouped || !d_orders_lanes(p));
     const size_t skipped = looped ? valid.begin : 0;
     const float *in = run->in + (top + (ptrdiff_t)(skipped * p->dilation_h)) * run->from.row;
     set_rows(run, top, rows.count);
@@ -217,7 +218,7 @@ void conv2d_d_nhwc_begin(d_nhwc_run *run, const problem *p, const conv2d_kernel 
         .sums = tail->sums,
         .tile = common_tile(p),
     };
-    for (size_t lane = 0; kernel->grouped && lane < lanes; lane++)
+    for (size_t lane = 0; d_orders_lanes(p) && lane < lanes; lane++)
         run->lane_from[lane] = (int32_t)(lane / p->out_channels * p->in_channels);
     run->inner_end = run->columns.full;
     while (kernel->kernel_width && run->inner_end && !inner(run, d_piece_at(&run->columns, run->inner_end - 1)))
@@ -238,12 +239,15 @@ void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels)
     run->tail = conv2d_d_shifts_tail(run) ? conv2d_d_fill_tail(run) : NULL;
 }
 
+/* Depthwise. */
+static const int32_t in_order[CONV2D_OC_BLOCK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)
 {
     const problem *p = run->p;
     run->from = *from;
     run->to = *to;
-    run->tile.lane_from = run->lane_from;
+    run->tile.lane_from = d_orders_lanes(p) ? run->lane_from : in_order;
     run->tile.in_vector = (ptrdiff_t)run->in_lanes;
     run->tile.in_channels = p->in_channels;
     run->tile.weights_channel = (ptrdiff_t)(p->kernel_height * p->kernel_width * CONV2D_OC_BLOCK);

@@ -24,20 +24,32 @@ static bool d_dilates(const problem *p, const conv2d_kernel *kernel)
     return kernel->dilates && p->stride_h == 1;
 }
 
-static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kernel)
+/* NHWC: which channels of a group.  AVX-512's depthwise tiles for parts of vectors put lanes in order; those of 3x3 are
+ * slower than the grouped ones, which do so for whole vectors. */
+static const char *group_refusal(const problem *p, const conv2d_kernel *kernel)
 {
     const bool shared = p->out_channels <= kernel->lanes && groups_share_blocks(p);
-    if (kernel->nhwc && kernel->grouped && (!shared || p->out_channels == 1 || p->in_channels > p->out_channels))
+    if (!kernel->grouped && p->in_channels == 1 && p->out_channels == 1)
+        return NULL;
+    if (!kernel->grouped && (kernel->lanes < CONV2D_OC_BLOCK || kernel->kernel_width <= 3))
+        return "made for one channel a group";
+    if (!shared || p->out_channels == 1 || p->in_channels > p->out_channels)
         return "made for 2, 4, 8 or 16 output channels a group, no more than lanes, and no more input channels";
+    return NULL;
+}
+
+static const char *depthwise_refusal(const problem *p, const conv2d_kernel *kernel)
+{
+    const char *const refusal = kernel->nhwc ? group_refusal(p, kernel) : NULL;
+    if (refusal)
+        return refusal;
+    if (!kernel->nhwc && !kernel->grouped && p->in_channels != 1)
+        return "made for one input channel a group";
     /* For more, W uses each input for as many FMAs; but few planes stay in the L1 for all output channels. */
     const bool first_layer = p->in_channels <= 4 && kernel->lanes == 16 && kernel->kernel_width == 3;
     const bool few = p->out_channels <= 3 || first_layer;
     if (!kernel->nhwc && kernel->grouped && (p->in_channels == 1 || !few))
         return "made for several input channels, and few of them (AVX-512, 3x3) or of the output channels";
-    if (!kernel->grouped && p->in_channels != 1)
-        return "made for one input channel a group";
-    if (kernel->nhwc && !kernel->grouped && p->out_channels != 1)
-        return "made for one output channel a group";
     if (kernel->kernel_width == 0)
         return NULL;
     if (conv2d_has_phases(p, kernel))

@@ -80,12 +80,12 @@ bool conv2d_d_lines_crowd(const conv2d_kernel *kernel, const problem *p)
 {
     enum { QUAD = 4 * CONV2D_OC_BLOCK, FEW_IN = 4 };
     const bool wide = kernel->lanes == CONV2D_OC_BLOCK, apart = p->in.channel == 1 && p->out.channel == 1;
-    const bool quads = wide && !kernel->grouped && apart && p->groups % QUAD == 0 && p->stride_h > 1;
+    const bool quads = wide && !d_orders_lanes(p) && apart && p->groups % QUAD == 0 && p->stride_h > 1;
     const bool several = kernel->nhwc && kernel->kernel_width == 3 && kernel->stride_w == 2;
     const size_t columns = (kernel->tile_columns - 1) * p->stride_w + p->kernel_width;
     const size_t lines = ((kernel->tile_channels - 1) * p->stride_h + p->kernel_height) * columns;
     const size_t room = conv2d_cpu()->l1_bytes / d_period((size_t)p->in.column);
-    if (wide && kernel->grouped)
+    if (wide && d_orders_lanes(p))
         return several && apart && d_shares_two_sets(p) && p->in_channels <= FEW_IN && lines > room &&
                p->kernel_height * columns <= room;
     return several && (wide ? quads : waits_like_zen3(kernel)) && lines > room * 2 / 3;
@@ -161,7 +161,8 @@ static bool d_serves(const conv2d_kernel *kernel, size_t columns, int variant)
 /* Of an NHWC kernel.  Inputs of groups that are not whole vectors are read as parts of them. */
 static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t n)
 {
-    const int variant = p->in_channels == p->out_channels ? CONV2D_BOTH : CONV2D_PART;
+    const bool whole = p->in_channels == p->out_channels && (kernel->grouped || !d_orders_lanes(p));
+    const int variant = whole ? CONV2D_BOTH : CONV2D_PART;
     return d_serves(kernel, n, variant);
 }
 
@@ -172,7 +173,7 @@ static bool d_has_columns(const conv2d_kernel *kernel, const problem *p, size_t 
  */
 static size_t long_row(const conv2d_kernel *kernel, const problem *p)
 {
-    const bool little = !kernel->grouped && p->kernel_width == 3 && p->stride_w == 2;
+    const bool little = !d_orders_lanes(p) && p->kernel_width == 3 && p->stride_w == 2;
     const bool wide = kernel->kernel_width == 7 && p->stride_w == 1;
     return little || wide ? 16 : 32;
 }

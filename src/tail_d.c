@@ -12,7 +12,7 @@
 bool conv2d_d_shifts_tail(const d_nhwc_run *run)
 {
     const problem *p = run->p;
-    return run->rest && run->vectors && !run->kernel->grouped && !p->has_residual &&
+    return run->rest && run->vectors && !d_orders_lanes(p) && !p->has_residual &&
            p->kernel_height * p->kernel_width <= TAIL_TAPS;
 }
 

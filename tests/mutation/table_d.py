@@ -95,7 +95,23 @@ FAMILY_D = [
     ('lean tiles run inside the input (D)', 'src/run_d_nhwc.c',
      ' && row->variant[CONV2D_INTERIOR]', '', 'kernels random'),
     ('lean tiles read parts of vectors (D)', 'src/spread_d.c',
-     'p->in_channels == p->out_channels ? CONV2D_BOTH : CONV2D_PART', 'CONV2D_BOTH', 'kernels random'),
+     'whole ? CONV2D_BOTH : CONV2D_PART', 'CONV2D_BOTH', 'kernels random'),
+    ('groups run tiles for whole vectors, which do not order lanes (D, NHWC)', 'src/run_d_nhwc.c',
+     'whole && (run->kernel->grouped || !d_orders_lanes(p))', 'whole', 'parts'),
+    ('groups have their lanes as they lie (D, NHWC)', 'src/run_d_nhwc.c',
+     'd_orders_lanes(p) ? run->lane_from : in_order', 'in_order', 'parts'),
+    ('groups have the first input channel alone (D, NHWC)', 'gen/family_d_nhwc.c',
+     '''    if (d_orders_lanes(s))
+        emit_d_group_end(w, s);''', '''    if (is_grouped(s))
+        emit_d_group_end(w, s);
+    else if (d_orders_lanes(s)) {
+        line(w, "break;");
+        block_end(w);
+    }''', 'parts'),
+    ('groups roll down the rows (D, NHWC)', 'src/run_d_down.c',
+     '!has || d_orders_lanes(p) ||', '!has ||', 'parts'),
+    ('the last channels of groups are whole vectors (D, NHWC)', 'src/tail_d.c',
+     'run->vectors && !d_orders_lanes(p) &&', 'run->vectors &&', 'parts'),
     ('pieces of a lean tile lie where it does (D)', 'src/run_d_nhwc.c',
      'last.columns = d_inside(last.column, p->in_width);', '', 'kernels random'),
     ('runs of vectors with other taps are taken for one (D)', 'src/spans_d.c',
@@ -238,7 +254,7 @@ FAMILY_D = [
     ('the last channels have the weights of one block (D, NHWC)', 'src/tail_d.c',
      'if (here < run->lanes)', 'if (0)', 'random'),
     ('sums that had their residual get it again (D, NHWC)', 'src/tail_d.c',
-     '!run->kernel->grouped && !p->has_residual &&', '!run->kernel->grouped &&', 'random'),
+     '!d_orders_lanes(p) && !p->has_residual &&', '!d_orders_lanes(p) &&', 'random'),
     ('all phases of a band are written to the first one (D, NHWC)', 'src/run_d_bands.c',
      'each.out = run->out + at.out;', 'each.out = run->out;', 'pixels'),
     ('phases of later channels have the weights of the first ones (D, NHWC)', 'src/run_d_bands.c',
