@@ -38,7 +38,9 @@ void emit_k_pins(writer *w, const spec *s, int first, int last);
 
 /* family_k_shared.c: whether taps share the broadcasts of inputs, and these taps, for a stride. */
 bool k_shares_inputs(const spec *s);
-void emit_k_shared_taps(writer *w, const spec *s, int stride);
+/* Whether two of any number of taps do. */
+bool k_pairs_taps(const spec *s);
+void emit_k_shared_taps(writer *w, const spec *s, int taps, int stride);
 
 /* family_k_halved.c: how many sums a vector of channels has; and, if two columns share the last vector's, its bias and
  * weights, the FMAs of a column, its sums as they are loaded, what is added to them, and where they are stored. */

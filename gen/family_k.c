@@ -11,6 +11,16 @@ bool k_repeats(const spec *s)
     return is_inside(s) && (!s->taps.stride || !s->isa->mask_registers);
 }
 
+/* Whether inputs of neighbouring taps are those of neighbouring columns. */
+static void emit_pairing(writer *w, const spec *s)
+{
+    const char *masked = k_asks_masks(s) ? "tile->mask && " : "";
+    if (s->taps.stride)
+        line(w, "const bool pairs = tap_pitch == %d;", s->taps.stride);
+    else
+        line(w, "const bool pairs = %stap_pitch == pixel_pitch;", masked);
+}
+
 static void emit_setup(writer *w, const spec *s)
 {
     if (!k_repeats(s))
@@ -24,10 +34,12 @@ static void emit_setup(writer *w, const spec *s)
         line(w, "const ptrdiff_t out_column_pitch = tile->out_column_pitch;");
     if (s->taps.kernel_width != 1 && (!s->taps.kernel_width || !s->taps.stride))
         line(w, "const ptrdiff_t tap_pitch = tile->tap_pitch;");
-    if (k_shares_inputs(s) && !s->taps.stride)
+    if ((k_shares_inputs(s) || k_pairs_taps(s)) && !s->taps.stride)
         line(w, "const ptrdiff_t tap_pitch3 = 3 * tap_pitch;");
     if (!s->taps.kernel_width) {
         line(w, "const size_t kernel_width = tile->kernel_width;");
+        if (k_pairs_taps(s))
+            emit_pairing(w, s);
         if (skips_columns(s))
             line(w, "const ptrdiff_t weights_row_skip = tile->weights_row_skip;");
         if (s->border == EDGE) {
@@ -160,13 +172,13 @@ static void emit_unrolled_taps(writer *w, const spec *s)
 {
     if (k_shares_inputs(s) && s->taps.stride) {
         scope_begin(w);
-        emit_k_shared_taps(w, s, s->taps.stride);
+        emit_k_shared_taps(w, s, 3, s->taps.stride);
         block_end(w);
     } else if (k_shares_inputs(s)) {
         block_begin(w, "if (pixel_pitch == tap_pitch)");
-        emit_k_shared_taps(w, s, 1);
+        emit_k_shared_taps(w, s, 3, 1);
         block_else_if(w, "pixel_pitch == 2 * tap_pitch");
-        emit_k_shared_taps(w, s, 2);
+        emit_k_shared_taps(w, s, 3, 2);
         block_else(w);
         emit_taps_in_turn(w, s);
         block_end(w);
@@ -175,14 +187,9 @@ static void emit_unrolled_taps(writer *w, const spec *s)
     line(w, "weights += %d;", s->taps.kernel_width * 16);
 }
 
-static void emit_looped_taps(writer *w, const spec *s)
+/* One of any number of taps. */
+static void emit_one_tap(writer *w, const spec *s)
 {
-    line(w, "size_t kernel_column = kernel_width;");
-    if (s->border == EDGE)
-        line(w, "ptrdiff_t column = tile->column;");
-    if (k_asks_masks(s))
-        line(w, "const uint32_t *mask = tile->mask;");
-    block_begin(w, "do");
     line(w, "OPAQUE(taps);");
     emit_k_weights(w, s, 0);
     if (s->border == EDGE)
@@ -191,7 +198,75 @@ static void emit_looped_taps(writer *w, const spec *s)
         emit_k_pixels(w, s);
     line(w, "taps += tap_pitch;");
     line(w, "weights += 16;");
+}
+
+static void emit_pair(writer *w, const spec *s)
+{
+    line(w, "OPAQUE(taps);");
+    emit_k_shared_taps(w, s, 2, 1);
+    line(w, "taps += 2 * tap_pitch;");
+    line(w, "weights += 32;");
+}
+
+/* Two neighbours at a time, behind the one that is left; else one at a time. */
+static void emit_pairs(writer *w, const spec *s)
+{
+    block_begin(w, "for (size_t single = pairs ? kernel_width %% 2 : kernel_width; single != 0; single--)");
+    emit_one_tap(w, s);
+    block_end(w);
+    block_begin(w, "for (size_t pair = pairs ? kernel_width / 2 : 0; pair != 0; pair--)");
+    emit_pair(w, s);
+    block_end(w);
+}
+
+/* At a border two that all columns have. */
+static void emit_pairs_inside(writer *w, const spec *s)
+{
+    const bool masks = k_asks_masks(s);
+    block_begin(w, "for (size_t left = kernel_width; left != 0;)");
+    if (masks)
+        block_begin(w, "if (left > 1 && (mask[0] & mask[1]) == %d)", (1 << s->tile.columns) - 1);
+    else
+        block_begin(w,
+                    "if (pairs && left > 1 && column >= 0 && column + tile->column_tap_step + last_column < in_width)");
+    emit_pair(w, s);
+    line(w, masks ? "mask += 2;" : "column += 2 * tile->column_tap_step;");
+    line(w, "left -= 2;");
+    block_else(w);
+    emit_one_tap(w, s);
+    line(w, "left--;");
+    block_end(w);
+    block_end(w);
+}
+
+static void emit_taps_one_by_one(writer *w, const spec *s)
+{
+    line(w, "size_t kernel_column = kernel_width;");
+    block_begin(w, "do");
+    emit_one_tap(w, s);
     block_end_with(w, " while (--kernel_column != 0);");
+}
+
+/* With masks, dilated taps, which are no pairs, would be slower in the loop for these (48x14x14 16x5x5 d2 0.9). */
+static void emit_looped_taps(writer *w, const spec *s)
+{
+    if (s->border == EDGE)
+        line(w, "ptrdiff_t column = tile->column;");
+    if (k_asks_masks(s))
+        line(w, "const uint32_t *mask = tile->mask;");
+    if (!k_pairs_taps(s))
+        emit_taps_one_by_one(w, s);
+    else if (s->border != EDGE)
+        emit_pairs(w, s);
+    else if (!k_asks_masks(s))
+        emit_pairs_inside(w, s);
+    else {
+        block_begin(w, "if (pairs)");
+        emit_pairs_inside(w, s);
+        block_else(w);
+        emit_taps_one_by_one(w, s);
+        block_end(w);
+    }
     if (skips_columns(s))
         line(w, "weights += weights_row_skip;");
 }

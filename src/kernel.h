@@ -70,7 +70,7 @@ typedef struct conv2d_tile {
     /* W, edge (one vector of columns): bit j of mask[s] says that lane j of kernel column s lies inside the input; bit
      * s of narrow, that some lane does not; of partial, that a wanted lane does not, so that it must keep its sum.  Of
      * a row that is sorted as it is read, mask[3], [4] and [5] are the input columns that the taps read, bit by bit.
-     * K, AVX2, edge: bit p of mask[s], output column p; NULL if there are more kernel columns than masks. */
+     * K, any stride, edge: bit p of mask[s], output column p; NULL if there are more kernel columns than masks. */
     const uint32_t *mask;
     uint32_t narrow, partial;
     uint32_t store_mask; /* W, edge; K, any stride, and F, of the last vector: the lanes that are wanted */
@@ -124,7 +124,7 @@ typedef struct conv2d_tile {
     uint32_t row_count[3];
     ptrdiff_t row_begin[3];
     ptrdiff_t weights_back; /* NHWC: from an input row's weights for the first output row to those for the second */
-    /* NHWC, grouped: how far the inputs of a vector of channels are from those of the next; the lane of a group's first
+    /* NHWC, groups: how far the inputs of a vector of channels are from those of the next; the lane of a group's first
      * input channel for each output channel, and the lanes that are needed (NCHW, strips: the columns inside, from the
      * middle tap of the last vector on); the weights of an input channel (F too). */
     ptrdiff_t in_vector;

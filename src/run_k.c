@@ -77,7 +77,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         }
         run->tile.in = in + piece->in_offset;
         run->tile.column = piece->column;
-        run->tile.mask = piece->sides != CONV2D_INTERIOR && run->asks_masks ? conv2d_k_tap_masks(run, piece) : NULL;
+        run->tile.mask = run->asks_masks ? conv2d_k_tap_masks(run, piece, at->vectors) : NULL;
         run->tile.weights = weights + piece->kernel_row * row_weights + piece->tap * CONV2D_OC_BLOCK;
         run->tile.kernel_width = piece->taps;
         run->tile.weights_row_skip = (ptrdiff_t)((p->kernel_width - piece->taps) * CONV2D_OC_BLOCK);
@@ -299,7 +299,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.args = args;
     run.in = p->in;
     run.filling = SIZE_MAX;
-    run.asks_masks = kernel->lanes == 8 && kernel->stride_w == 0 && p->kernel_width <= CONV2D_MAX_MASKED_TAPS;
+    run.asks_masks = kernel->stride_w == 0 && p->kernel_width <= CONV2D_MAX_MASKED_TAPS;
     run.masks_of[0].columns = run.masks_of[1].columns = 0;
     run.workspace = NULL;
     run.channels = (size_t)kernel->tile_channels * kernel->lanes;

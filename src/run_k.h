@@ -92,8 +92,8 @@ typedef struct k_strip {
 /* Collects a strip from tile `begin` on. */
 void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip);
 
-/* What a tile of 2 to 6 columns asks at a border (gen/family_k_edge.c); NULL for others. */
-const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece);
+/* What a tile of so many vectors asks at a border (gen/family_k_edge.c); NULL for others. */
+const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece, size_t vectors);
 
 /* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
 void conv2d_k_fill_scratch(k_run *run, const float *in, size_t begin, size_t end);

@@ -59,12 +59,14 @@ static uint32_t columns_inside(const problem *p, ptrdiff_t first, size_t columns
     return inside;
 }
 
-const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece)
+const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece, size_t vectors)
 {
-    enum { ASKING_COLUMNS = 6 };
+    enum { ASKING_COLUMNS = 6 }; /* at most, with AVX2 */
     const problem *p = run->p;
+    const bool asks = run->plan->kernel->lanes == 8 ? piece->columns <= ASKING_COLUMNS
+                                                    : piece->columns > ASKING_COLUMNS || vectors == 1;
     k_masks *const masks = &run->masks_of[piece->sides != CONV2D_LEFT];
-    if (piece->columns > ASKING_COLUMNS)
+    if (piece->sides == CONV2D_INTERIOR || !asks)
         return NULL;
     if (masks->column == piece->column && masks->columns == piece->columns)
         return masks->mask;
