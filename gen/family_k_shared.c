@@ -7,7 +7,8 @@
  * 1.0).  Tiles for any stride have this for strides of 1 and 2 without a dilation.
  *
  * Of any number of taps two at a time do, where neighbouring outputs read neighbouring inputs; at a border those that
- * all columns have (64x28x28 16x7x7 1.2, 64x12x12 16x2x2 1.21, 48x28x28 48x5x5 1.06).
+ * all columns have (64x28x28 16x7x7 1.2, 64x12x12 16x2x2 1.21, 48x28x28 48x5x5 1.06).  With all tiles that gain by it
+ * clang 14's library would exceed 3 MB.
  */
 #include "emit_k.h"
 

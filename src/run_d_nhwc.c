@@ -239,7 +239,7 @@ void conv2d_d_nhwc_set_channels(d_nhwc_run *run, size_t first, size_t channels)
     run->tail = conv2d_d_shifts_tail(run) ? conv2d_d_fill_tail(run) : NULL;
 }
 
-/* Depthwise. */
+/* Depthwise: what tiles for parts of vectors take for the order of a group's. */
 static const int32_t in_order[CONV2D_OC_BLOCK] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 void conv2d_d_nhwc_set_pitches(d_nhwc_run *run, const pitches *from, const pitches *to)

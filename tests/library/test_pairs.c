@@ -2,8 +2,6 @@
 /* AVX-512, lanes along channels, any number of taps: two taps at a time where neighbouring outputs read neighbouring
  * inputs, and masks of the columns that have a tap.  Rows of any width, padding up to more than the kernel, and
  * dilations, with which no two taps are neighbours. */
-#include <string.h>
-
 #include "support.h"
 
 static const char *const kernels[] = {"conv2d_f32_any_kwany_sany__avx512_k2x14",
