@@ -228,6 +228,62 @@ static void emit_nhwc_place(writer *w, const spec *s)
     block_end(w);
 }
 
+/*
+ * AVX2, one tap that all outputs have, no more to do than to store them: pixels times weights, without sums that wait
+ * for loops over taps (Zen 3, 36 layers of 1x1 1.2, 0.99 to 1.36).
+ */
+static bool scales(const spec *s)
+{
+    return spec_at_once(s) > 1 && s->tile.columns > FEW_COLUMNS;
+}
+
+static void emit_scaled_vectors(writer *w, const spec *s, int vectors)
+{
+    for (int v = 0; v < vectors; v++) {
+        line(w, "const __m256 weight%d = _mm256_loadu_ps(weights + %d);", v, v * 8);
+        line(w, "const __m256 bias%d = _mm256_loadu_ps(bias + %d);", v, v * 8);
+    }
+    line(w, "const float *from = in;");
+    line(w, "float *pixel = out;");
+    for (int p = 0; p < s->tile.columns; p++) {
+        if (p > 0) {
+            line(w, "from += pixel_pitch;");
+            line(w, "pixel += out_column_pitch;");
+        }
+        for (int v = 0; v < vectors; v++)
+            line(w, "_mm256_storeu_ps(pixel + %d, _mm256_fmadd_ps(_mm256_loadu_ps(from + %d), weight%d, bias%d));",
+                 v * 8, v * 8, v, v);
+    }
+}
+
+static void emit_scale(writer *w, const spec *s)
+{
+    line(w, "const ptrdiff_t last = first_column + ((ptrdiff_t)tile->vectors * %d - 1) * column_step;",
+         s->tile.columns);
+    line(w, "const bool inside = first_column >= 0 && last < (ptrdiff_t)in_width;");
+    line(w, "const bool plain = tile->activation == CONV2D_NONE && !tile->residual;");
+    block_begin(w, "if (kernel_width == 1 && tile->kernel_rows == 1 && inside && plain)");
+    block_begin(w, "for (size_t vector = tile->vectors; vector != 0; vector--)");
+    line(w, "const float *in = place, *weights = tile->weights, *bias = tile->bias;");
+    line(w, "float *out = to;");
+    block_begin(w, "for (size_t pairs = tile->channels / 2; pairs != 0; pairs--)");
+    emit_scaled_vectors(w, s, 2);
+    line(w, "in += 16;");
+    line(w, "out += 16;");
+    line(w, "bias += 16;");
+    line(w, "weights += tile->weights_skip;");
+    block_end(w);
+    block_begin(w, "if (tile->channels %% 2)");
+    emit_scaled_vectors(w, s, 1);
+    block_end(w);
+    line(w, "place += %d * pixel_pitch;", s->tile.columns);
+    line(w, "to += %d * out_column_pitch;", s->tile.columns);
+    block_end(w);
+    line(w, "END_VECTORS;");
+    line(w, "return;");
+    block_end(w);
+}
+
 void emit_d_nhwc_any_tile(writer *w, const spec *s)
 {
     emit_tile_begin(w, s);
@@ -242,6 +298,8 @@ void emit_d_nhwc_any_tile(writer *w, const spec *s)
         emit_d_lanes(w, s);
         emit_nhwc_place(w, s);
     } else {
+        if (scales(s))
+            emit_scale(w, s);
         line(w, "const ptrdiff_t last_column = %d * column_step;", s->tile.columns - 1);
         block_begin(w, "for (size_t vector = tile->vectors; vector != 0; vector--)");
         emit_nhwc_place(w, s);

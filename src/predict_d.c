@@ -79,13 +79,18 @@ static double nhwc_cycles(const problem *p, const conv2d_kernel *kernel)
     /* Zen 4: one row of taps over whole tiles (312x14x14 1x5 g312 1.2 times as fast as unrolled, 72x28x28 1.14, but 7
      * columns 0.98, 94 and 128 of one row 0.86 and 0.89). */
     const bool whole = p->out_width > kernel->tile_columns && p->out_width % kernel->tile_columns == 0;
-    const bool one_row = p->kernel_height == 1 && p->kernel_width > 1 && whole && is_avx2_on_zen4(kernel);
+    /* Zen 3: five and more of them (1x5 1.03 to 1.2 times as fast, 1x7 1.25 to 1.3, 5x1, which is a dilated row, 1.09;
+     * but 3x3 maps 0.39, 1x3 0.99, 7x1 0.65 to 0.8). */
+    const bool many = p->dilation_w == 1 ? p->kernel_width >= 5 && p->out_width >= 7 : p->kernel_width == 5;
+    const bool long_row = p->kernel_height == 1 && many && has_small_l2() && !wide;
+    const bool one_row = long_row || (p->kernel_height == 1 && p->kernel_width > 1 && whole && is_avx2_on_zen4(kernel));
     /* Each input is loaded once for three of them, but of groups with stride 2 (gen/family_d_nhwc_any.c). */
     const bool joined = wide && p->dilation_w == 1 && p->stride_w <= (d_orders_lanes(p) ? 1 : 2) && p->kernel_width > 1;
     const double looped = kernel->kernel_width ? 1 : one_row ? 0.95 : joined ? 1.2 : wide ? 1.4 : 1.45;
     const double ends = wide ? 3 : planes ? 5 : 2;
     /* Pixels far apart, each read anew for every tap (Zen 5: 30 % of peak, of tensors beyond the L2 14 %). */
-    const bool apart = !kernel->kernel_width && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;
+    const bool apart =
+        !kernel->kernel_width && !long_row && p->dilation_w > 1 && p->in.channel == 1 && p->out.channel == 1;
     const bool banded = !kernel->kernel_width && p->dilation_w > 1 && is_two_wide(kernel) && !apart;
     const double dilated = banded ? 1.25 : !apart ? 1 : wide ? 2.8 : 2;
     /* A shuffle for each 1.5 FMAs; K has broadcasts (Zen 5, 16 channels a group 0.93 times K's speed; AVX2,

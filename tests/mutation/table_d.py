@@ -349,4 +349,10 @@ FAMILY_D = [
      'return (p->kernel_width - 1) * p->dilation_w + 1;', 'strides kernels'),
     ('dilated taps are joined (D, NHWC)', 'gen/family_d_nhwc_any.c',
      'tile->column_tap_step == 1 && kernel_width > 1', 'kernel_width > 1', 'joined random'),
+    ('the last of an odd number of scaled vectors is left out (D, NHWC)', 'gen/family_d_nhwc_any.c',
+     'if (tile->channels %% 2)', 'if (0)', 'kernels random'),
+    ('pixels that are padding are scaled (D, NHWC)', 'gen/family_d_nhwc_any.c',
+     'kernel_rows == 1 && inside && plain)', 'kernel_rows == 1 && plain)', 'kernels random'),
+    ('scaled pixels are not activated (D, NHWC)', 'gen/family_d_nhwc_any.c',
+     'kernel_rows == 1 && inside && plain)', 'kernel_rows == 1 && inside)', 'kernels random'),
 ]
