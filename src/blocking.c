@@ -316,12 +316,15 @@ static size_t input_chunks(const problem *p, const conv2d_kernel *kernel, size_t
     const size_t weights = packed_block_size(p) * group_blocks(p);
     const bool far = weights > FAR_L2S * l2;
     const bool copied = kernel->stride_w == 0 && pointwise_planes_scatter(p, kernel);
-    const size_t whole = far ? 8 * l2 : copied ? 4 * l2 : max_size(l2 / 2, min_size(4 * l2, weights / 4));
+    const bool turned = conv2d_k_turns(p, kernel);
+    const size_t whole = far      ? 8 * l2
+                         : copied ? 4 * l2
+                                  : max_size(turned ? 2 * l2 : l2 / 2, min_size(4 * l2, weights / 4));
     const size_t plane = conv2d_rows_read(p) * p->in_width;
     if (plane <= whole / p->in_channels || many_planes_stay_whole(p, kernel, plane * p->in_channels))
         return 1;
     const size_t row_floats = p->in_channels * (p->in_width + 16), tiles = p->out_height * tiles_per_row;
-    const size_t budget = far ? 4 * l2 : copied ? 2 * l2 : l2 / 4;
+    const size_t budget = far ? 4 * l2 : copied ? 2 * l2 : turned ? l2 : l2 / 4;
     size_t chunk;
     if (p->out_height == 1) {
         chunk = budget * tiles_per_row / row_floats;

@@ -49,6 +49,8 @@ static void say_blocking(text *t, const ready_plan *plan)
             b->scratch_column ? ", whose pixels are copied to the workspace" : "");
         if (plan->kernel->three_taps && plan->problem.kernel_width == 3)
             say(t, ", inside the input with three unrolled taps");
+        if (conv2d_k_turns(&plan->problem, plan->kernel))
+            say(t, ", at its sides tiles that go down");
         if (k_halves(&plan->problem, plan->kernel))
             say(t, ", where two columns share the last vector of channels");
         if (b->groups_inside > 1)

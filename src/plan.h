@@ -136,6 +136,14 @@ static inline size_t rows_for_one(const problem *p)
     return (p->kernel_height - 1) * p->dilation_h + 1;
 }
 
+/* The outputs [begin, end) along one axis, of so many, whose taps, over `span` inputs, all lie inside. */
+static inline tap_range full_outputs(size_t count, size_t stride, size_t span, size_t pad, size_t extent)
+{
+    const size_t begin = min_size(divide_up(pad, stride), count);
+    const size_t end = extent + pad < span ? 0 : min_size((extent + pad - span) / stride + 1, count);
+    return (tap_range){begin, max_size(begin, end)};
+}
+
 /* The inputs [begin, end) along one axis that outputs [first, last] read. */
 static inline tap_range inputs_of(size_t first, size_t last, size_t stride, size_t span, size_t pad, size_t extent)
 {

@@ -18,7 +18,7 @@
  * 1.02, NHWC 1.01, the best 1.17; nothing else between: 1.00); later ones fetch a share of the next output channels'
  * weights, which may come from the L3.
  */
-static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile, size_t begin)
+void conv2d_k_look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile, size_t begin)
 {
     conv2d_tile *t = &run->tile;
     const ptrdiff_t rows = (ptrdiff_t)piece->kernel_rows;
@@ -40,21 +40,20 @@ static void look_ahead(k_run *run, const k_position *at, const k_piece *piece, s
     }
 }
 
-/* And of the outputs, or of the residual, which is read before: of NCHW the line of its last column, of NHWC the pixels
- * behind it. */
-static const float *next_outputs(const k_run *run, const k_position *at, const k_strip *strip, size_t column)
+/* Of the outputs, or of the residual, which is read before: of NCHW the line of the last column before this one, of
+ * NHWC the pixels from there on.  Nothing of outputs that go past the caches. */
+static const float *next_outputs(const k_run *run, ptrdiff_t offset)
 {
     const problem *p = run->p;
+    if (run->tile.streams)
+        return run->buffer;
     const float *out = p->has_residual ? run->args->residual : run->args->out;
-    const ptrdiff_t offset = at->out + strip->out_offset + (ptrdiff_t)column * p->out.column;
     return out + offset - (p->out.column == 1 ? 1 : 0);
 }
 
-static const conv2d_tile_row *tile_at(const k_run *run, size_t vectors, const k_piece *piece)
+const float *conv2d_k_next_outputs(const k_run *run, const k_position *at, size_t row, size_t column)
 {
-    const bool inside = piece->sides == CONV2D_INTERIOR && piece->taps == run->p->kernel_width;
-    const conv2d_tile_row *const tiles = inside ? run->inside : run->plan->kernel->tiles;
-    return &tiles[run->plan->kernel->tile_index[vectors][piece->columns] - 1];
+    return next_outputs(run, at->out + (ptrdiff_t)row * run->p->out.row + (ptrdiff_t)column * run->p->out.column);
 }
 
 /* Input channels [begin, end) of all tiles of the strip, whose sums go to `out`. */
@@ -65,7 +64,8 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
     const float *weights =
         packed_weights(p, run->args->packed, at->group, at->oc) + begin * p->kernel_height * row_weights;
     const float *in = at->in + (ptrdiff_t)begin * run->in.channel;
-    size_t column = 0, tile = strip->begin - at->first;
+    ptrdiff_t next = at->out + strip->out_offset;
+    size_t tile = strip->begin - at->first;
     run->tile.out = out;
     run->tile.accumulate = begin > 0;
     run->tile.activation = end == p->in_channels ? run->in_tile : CONV2D_NONE;
@@ -73,26 +73,16 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         const k_piece *piece = &strip->pieces[i];
         if (run->overlaps && i + 1 == strip->count) {
             run->tile.out = run->buffer;
-            run->tile.out_column_pitch = (ptrdiff_t)(at->vectors * run->plan->kernel->lanes);
+            run->tile.out_column_pitch = (ptrdiff_t)at->floats;
         }
-        run->tile.in = in + piece->in_offset;
-        run->tile.column = piece->column;
+        conv2d_k_set_piece(run, piece, in, weights);
         run->tile.mask = run->asks_masks ? conv2d_k_tap_masks(run, piece, at->vectors) : NULL;
-        run->tile.weights = weights + piece->kernel_row * row_weights + piece->tap * CONV2D_OC_BLOCK;
-        run->tile.kernel_width = piece->taps;
-        run->tile.weights_row_skip = (ptrdiff_t)((p->kernel_width - piece->taps) * CONV2D_OC_BLOCK);
-        run->tile.weights_skip = (ptrdiff_t)((p->kernel_height - piece->kernel_rows) * row_weights);
-        run->tile.kernel_rows = piece->kernel_rows;
         run->tile.in_channels = piece->kernel_rows ? end - begin : 0;
-        run->tile.repeats = piece->tiles;
-        run->tile.in_step = (ptrdiff_t)piece->columns * run->tile.pixel_pitch;
-        run->tile.out_step = (ptrdiff_t)piece->columns * run->tile.out_column_pitch;
-        const conv2d_tile_row *const row = tile_at(run, at->vectors, piece);
+        const conv2d_tile_row *const row = conv2d_k_tile_at(run, at->vectors, piece);
         const bool brief = run->brief && piece->sides == CONV2D_INTERIOR && row->variant[CONV2D_BRIEF];
         if (run->looks_ahead) {
-            run->tile.prefetch_out =
-                run->tile.streams ? run->buffer : next_outputs(run, at, strip, column + piece->columns);
-            look_ahead(run, at, piece, tile, begin);
+            run->tile.prefetch_out = next_outputs(run, next + (ptrdiff_t)piece->columns * p->out.column);
+            conv2d_k_look_ahead(run, at, piece, tile, begin);
         }
         const int halved = piece->sides | CONV2D_HALVED;
         const bool shares = at->halved && row->variant[halved];
@@ -100,16 +90,16 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         run->tile.out += (ptrdiff_t)piece->tiles * run->tile.out_step;
         if (run->tile.residual)
             run->tile.residual += (ptrdiff_t)piece->tiles * run->tile.out_step;
-        column += piece->tiles * piece->columns;
+        next += (ptrdiff_t)(piece->tiles * piece->columns) * p->out.column;
         tile += piece->tiles;
     }
 }
 
-/* The last `columns` of a strip. */
-static void store_buffer(k_run *run, const k_position *at, const k_strip *strip, size_t columns, size_t floats)
+/* Sums of so many columns, whose outputs follow each other. */
+static void store_sums(k_run *run, const k_position *at, const float *sums, ptrdiff_t out, size_t columns)
 {
-    const ptrdiff_t out = at->out + strip->out_offset + (ptrdiff_t)(strip->columns - columns) * run->p->out.column;
-    run->store.tile_pitch = (ptrdiff_t)floats;
+    run->store.tile = sums;
+    run->store.tile_pitch = (ptrdiff_t)at->floats;
     run->store.channels = at->channels;
     run->store.columns = columns;
     run->store.out = run->args->out + out;
@@ -117,35 +107,67 @@ static void store_buffer(k_run *run, const k_position *at, const k_strip *strip,
     run->store_strip(&run->store);
 }
 
-static void activate_strip(const k_run *run, const k_position *at, const k_strip *strip)
+static void activate(const k_run *run, const k_position *at, ptrdiff_t offset, size_t columns)
 {
     const problem *p = run->p;
-    float *const out = run->args->out + at->out + strip->out_offset;
+    float *const out = run->args->out + offset;
+    if (p->curve == CONV2D_NONE)
+        return;
     if (p->out.column == 1)
-        run->plan->kernel->helpers->activate(p->curve, out, at->channels, strip->columns, p->out.channel);
+        run->plan->kernel->helpers->activate(p->curve, out, at->channels, columns, p->out.channel);
     else
-        run->plan->kernel->helpers->activate(p->curve, out, strip->columns, at->channels, p->out.column);
+        run->plan->kernel->helpers->activate(p->curve, out, columns, at->channels, p->out.column);
+}
+
+/* What all tiles of some output channels share. */
+static void set_tiles(k_run *run, const k_position *at)
+{
+    const problem *p = run->p;
+    run->tile.store_mask = lanes_mask(at->direct ? at->channels : at->floats, run->plan->kernel->lanes);
+    run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
+    run->in_tile = at->direct || run->finished ? p->activation : CONV2D_NONE;
 }
 
 static void run_strip(k_run *run, const k_position *at, const k_strip *strip)
 {
     const problem *p = run->p;
-    const size_t blocks = run->plan->blocking.channel_blocks, floats = at->vectors * run->plan->kernel->lanes;
-    const bool direct = run->direct && (at->channels == floats || run->masks || run->overlaps);
-    const ptrdiff_t out_offset = at->out + strip->out_offset;
-    float *const out = run->args->out + out_offset;
-    run->tile.store_mask = lanes_mask(direct ? at->channels : floats, run->plan->kernel->lanes);
-    run->tile.out_column_pitch = direct ? p->out.column : (ptrdiff_t)floats;
-    run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
-    run->in_tile = direct || run->finished ? p->activation : CONV2D_NONE;
-    run->tile.residual = direct && p->has_residual ? run->args->residual + out_offset : NULL;
+    const size_t blocks = run->plan->blocking.channel_blocks;
+    const ptrdiff_t out = at->out + strip->out_offset;
+    set_tiles(run, at);
+    run->tile.out_column_pitch = at->direct ? p->out.column : (ptrdiff_t)at->floats;
+    run->tile.residual = at->direct && p->has_residual ? run->args->residual + out : NULL;
     for (size_t block = 0; block < blocks; block++)
         run_pieces(run, at, strip, piece_begin(block, p->in_channels, blocks),
-                   piece_begin(block + 1, p->in_channels, blocks), direct ? out : run->buffer);
-    if (!direct || run->overlaps)
-        store_buffer(run, at, strip, direct ? strip->pieces[strip->count - 1].columns : strip->columns, floats);
-    if (p->curve != CONV2D_NONE)
-        activate_strip(run, at, strip);
+                   piece_begin(block + 1, p->in_channels, blocks), at->direct ? run->args->out + out : run->buffer);
+    if (!at->direct || run->overlaps) {
+        const size_t columns = at->direct ? strip->pieces[strip->count - 1].columns : strip->columns;
+        store_sums(run, at, run->buffer, out + (ptrdiff_t)(strip->columns - columns) * p->out.column, columns);
+    }
+    activate(run, at, out, strip->columns);
+}
+
+/* Whole rows, whose sides go down. */
+static void run_rows(k_run *run, const k_position *at, k_rows rows)
+{
+    const problem *p = run->p;
+    const size_t count = rows.end - rows.begin, together = rows_follow(p) ? count : 1;
+    const ptrdiff_t out = at->out + (ptrdiff_t)rows.begin * p->out.row, floats = (ptrdiff_t)at->floats;
+    const bool direct = rows_go_out(run, at);
+    k_target to = {.sums = run->buffer, .column = floats, .row = floats * (ptrdiff_t)p->out_width};
+    if (direct) {
+        to.sums = run->args->out + out;
+        to.residual = p->has_residual ? run->args->residual + out : NULL;
+        to.column = p->out.column;
+        to.row = p->out.row;
+    }
+    set_tiles(run, at);
+    conv2d_k_run_turned(run, at, &to, rows);
+    for (size_t row = 0; row < count; row += together) {
+        const ptrdiff_t offset = out + (ptrdiff_t)row * p->out.row;
+        if (!direct)
+            store_sums(run, at, run->buffer + (ptrdiff_t)row * to.row, offset, together * p->out_width);
+        activate(run, at, offset, together * p->out_width);
+    }
 }
 
 /* Shares the next output channels' weights among so many tiles; not if some would be left: half-fetched weights are no
@@ -175,17 +197,27 @@ static void run_channels(k_run *run, k_group from, size_t channel_tile, size_t b
         .channels = first_channel(run, channel_tile + 1) - oc,
     };
     at.vectors = divide_up(at.channels, lanes);
+    at.floats = at.vectors * lanes;
+    at.direct = run->direct && (at.channels == at.floats || run->masks || run->overlaps);
     at.halved = run->halves && channel_tile + 1 == run->channel_tiles && at.vectors == 2;
     const float *weights = packed_weights(p, run->args->packed, at.group, oc);
     at.first = begin;
     share_weights(run, &at, end - begin);
     for (size_t v = 1; v < at.vectors; v++)
         run->tile.weights_vector[v] = packed_weights(p, run->args->packed, at.group, oc + v * lanes) - weights;
-    for (; begin < end; begin = run->strip->end) {
+    while (begin < end) {
+        const k_rows rows = run->turns ? conv2d_k_turned_rows(run, &at, begin, end) : (k_rows){SIZE_MAX, SIZE_MAX};
+        const size_t limit = rows.begin == SIZE_MAX ? end : rows.begin * run->per_row;
+        if (limit == begin) {
+            run_rows(run, &at, rows);
+            begin = rows.end * run->per_row;
+            continue;
+        }
         /* Where a strip takes all, the next output channels have the same. */
-        if (run->strip->begin != begin || run->strip->limit != end)
-            conv2d_make_strip(run, begin, end, run->strip);
+        if (run->strip->begin != begin || run->strip->limit != limit)
+            conv2d_make_strip(run, begin, limit, run->strip);
         run_strip(run, &at, run->strip);
+        begin = run->strip->end;
     }
 }
 
@@ -290,7 +322,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     const conv2d_kernel *kernel = plan->kernel;
     const bool nhwc = p->out.channel == 1;
     /* Set field by field: zeroing all that a tile, its sums and a strip have takes longer than a tiny layer. */
-    _Alignas(64) float buffer[BUFFER_FLOATS];
+    _Alignas(64) float buffer[ROWS_FLOATS];
     k_strip strip;
     k_run run;
     strip.begin = SIZE_MAX;
@@ -313,7 +345,6 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.direct = writes_directly(plan);
     run.tile.act_a = p->act_a;
     run.tile.act_b = p->act_b;
-    run.store.tile = buffer;
     run.store.out_pitch = nhwc ? p->out.column : p->out.channel;
     run.finished = tiles_finish(plan) && !p->has_residual;
     run.store.activation = run.finished ? CONV2D_NONE : p->activation;
@@ -345,6 +376,7 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.looks_ahead = kernel->tile_columns > 1 && !run.brief;
     run.input_stays = run.looks_ahead && (run.workspace || k_input_stays(plan));
     run.pointwise = conv2d_is_pointwise(p);
+    run.turns = conv2d_k_turns(p, kernel);
     run.tile.pairs = run.pointwise && run.in.channel == 1 && shuffles_beside_fmas();
     run.tile.streams = streams_outputs(&run);
     run.tile.prefetch_pitch = run.tile.streams ? 0 : nhwc ? p->out.column : p->out.channel;

@@ -7,6 +7,8 @@
 
 /* Output columns of a strip; a multiple of the lanes, so that the store may read whole blocks of the buffer. */
 enum { STRIP_COLUMNS = 64, BUFFER_FLOATS = STRIP_COLUMNS * 32 };
+/* And of whole rows. */
+enum { ROWS_FLOATS = 2 * BUFFER_FLOATS };
 /* Of one that needs no buffer, and whose pieces are tiles in a row. */
 enum { DIRECT_COLUMNS = 1024 };
 
@@ -34,7 +36,7 @@ typedef struct k_run {
     conv2d_tile_store store;
     conv2d_store_fn *store_strip;
     struct k_strip *strip;         /* the latest one */
-    float *buffer;                 /* BUFFER_FLOATS */
+    float *buffer;                 /* ROWS_FLOATS */
     const conv2d_tile_row *inside; /* tiles for all taps inside the input */
     bool skips_columns;            /* tiles inside may leave out kernel columns that lie outside for all of a tile */
     bool repeats;                  /* has tiles that run in one call where they follow each other inside the input */
@@ -42,6 +44,7 @@ typedef struct k_run {
     bool looks_ahead;              /* has tiles that fetch what the next ones need: not those of a single column */
     bool input_stays;              /* in the L2, from one tile of output channels to the next */
     bool pointwise;
+    bool turns;                /* tiles at the input's sides are columns (run_k_turned.c) */
     bool direct;               /* whole vectors of channels go straight to the output */
     bool masks;                /* and parts of them */
     bool overlaps;             /* or as whole ones, too, over pixels that follow, but for a strip's last tile */
@@ -60,8 +63,10 @@ typedef struct k_position {
     const float *in; /* the group's first channel */
     ptrdiff_t out;   /* offset of the first of the output channels */
     size_t group, oc, channels, vectors;
-    bool halved;  /* two columns may share the last vector */
-    size_t first; /* of the column tiles that they have */
+    size_t floats; /* the lanes of these vectors */
+    bool direct;   /* their sums go straight to the output */
+    bool halved;   /* two columns may share the last vector */
+    size_t first;  /* of the column tiles that they have */
     /* Floats of the weights of the output channels that follow: where they begin, how many each tile fetches, and how
      * many of these with each input channel; or none. */
     const float *next_weights;
@@ -88,6 +93,54 @@ typedef struct k_strip {
     ptrdiff_t out_offset;              /* of the first output */
     k_piece pieces[STRIP_COLUMNS + 1]; /* one may have been cut in two (k_run.overlaps) */
 } k_strip;
+
+/* Rows [begin, end) of the output. */
+typedef struct k_rows {
+    size_t begin, end;
+} k_rows;
+
+/* Where sums of whole rows go: straight to the output, where a residual may lie alike, or to the buffer. */
+typedef struct k_target {
+    float *sums;
+    const float *residual; /* or NULL */
+    ptrdiff_t column, row; /* pitches */
+    /* Input channels [begin, end): the first one's input, and weights. */
+    size_t begin, end;
+    const float *in, *weights;
+} k_target;
+
+/* run_k_turned.c: the next rows among tiles [begin, end) whose sides go down, from SIZE_MAX on if there are none; and
+ * these rows' sums. */
+k_rows conv2d_k_turned_rows(const k_run *run, const k_position *at, size_t begin, size_t end);
+void conv2d_k_run_turned(k_run *run, const k_position *at, k_target *to, k_rows rows);
+
+/* run_k.c: what a tile fetches for the next ones. */
+void conv2d_k_look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile, size_t begin);
+const float *conv2d_k_next_outputs(const k_run *run, const k_position *at, size_t row, size_t column);
+
+/* Sets what a tile, or several in a row, read: an input, and weights from the first kernel row and column on. */
+static inline void conv2d_k_set_piece(k_run *run, const k_piece *piece, const float *in, const float *weights)
+{
+    const size_t width = run->p->kernel_width, height = run->p->kernel_height;
+    conv2d_tile *t = &run->tile;
+    t->in = in + piece->in_offset;
+    t->column = piece->column;
+    t->weights = weights + (piece->kernel_row * width + piece->tap) * CONV2D_OC_BLOCK;
+    t->kernel_width = piece->taps;
+    t->weights_row_skip = (ptrdiff_t)((width - piece->taps) * CONV2D_OC_BLOCK);
+    t->weights_skip = (ptrdiff_t)((height - piece->kernel_rows) * width * CONV2D_OC_BLOCK);
+    t->kernel_rows = piece->kernel_rows;
+    t->repeats = piece->tiles;
+    t->in_step = (ptrdiff_t)piece->columns * t->pixel_pitch;
+    t->out_step = (ptrdiff_t)piece->columns * t->out_column_pitch;
+}
+
+static inline const conv2d_tile_row *conv2d_k_tile_at(const k_run *run, size_t vectors, const k_piece *piece)
+{
+    const bool inside = piece->sides == CONV2D_INTERIOR && piece->taps == run->p->kernel_width;
+    const conv2d_tile_row *const tiles = inside ? run->inside : run->plan->kernel->tiles;
+    return &tiles[run->plan->kernel->tile_index[vectors][piece->columns] - 1];
+}
 
 /* Collects a strip from tile `begin` on. */
 void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *strip);
@@ -121,6 +174,18 @@ static inline size_t first_column(const k_run *run, size_t tile)
 static inline bool has_masks(const conv2d_kernel *kernel)
 {
     return kernel->lanes == 16 && kernel->stride_w == 0;
+}
+
+/* Whether the outputs of a row begin where those of the row above end. */
+static inline bool rows_follow(const problem *p)
+{
+    return p->out.row == (ptrdiff_t)p->out_width * p->out.column;
+}
+
+/* Whether sums of whole rows go straight to the output: those that others write over at once would not. */
+static inline bool rows_go_out(const k_run *run, const k_position *at)
+{
+    return at->direct && !run->overlaps;
 }
 
 /* Which lanes of its last vector so many channels fill. */

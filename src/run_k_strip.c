@@ -148,7 +148,6 @@ static bool repeat_row(const k_run *run, size_t from, ptrdiff_t step, k_strip *s
 static void collect_pieces(const k_run *run, size_t begin, size_t limit, k_strip *strip)
 {
     const problem *p = run->p;
-    const bool rows_follow = p->out.row == (ptrdiff_t)p->out_width * p->out.column;
     const division at = divide(begin, run->per_row);
     size_t row = at.quotient, tile = at.remainder, from = 0;
     k_piece piece = row_piece(run, row);
@@ -156,7 +155,7 @@ static void collect_pieces(const k_run *run, size_t begin, size_t limit, k_strip
     strip->limit = limit;
     strip->count = strip->columns = 0;
     strip->out_offset = (ptrdiff_t)row * p->out.row + (ptrdiff_t)first_column(run, tile) * p->out.column;
-    while (collect_row(run, &piece, tile, strip) && rows_follow && strip->end < limit) {
+    while (collect_row(run, &piece, tile, strip) && rows_follow(p) && strip->end < limit) {
         bool alike = tile == 0;
         do {
             const k_piece above = piece;

@@ -123,6 +123,9 @@ static inline size_t widest_columns(const conv2d_kernel *kernel, size_t channels
     return width;
 }
 
+/* run_k_turned.c: whether whole rows have tiles that go down at the input's sides. */
+bool conv2d_k_turns(const problem *p, const conv2d_kernel *kernel);
+
 /* W: whether the kernel takes vectors of columns in pairs. */
 static inline bool takes_pairs(const conv2d_kernel *kernel)
 {
