@@ -7,8 +7,8 @@
 
 /* Output columns of a strip; a multiple of the lanes, so that the store may read whole blocks of the buffer. */
 enum { STRIP_COLUMNS = 64, BUFFER_FLOATS = STRIP_COLUMNS * 32 };
-/* And of whole rows. */
-enum { ROWS_FLOATS = 2 * BUFFER_FLOATS };
+/* And of whole rows (AVX2), with room for another block of columns, which the store may read. */
+enum { ROWS_FLOATS = 2 * BUFFER_FLOATS + 8 * 32 };
 /* Of one that needs no buffer, and whose pieces are tiles in a row. */
 enum { DIRECT_COLUMNS = 1024 };
 

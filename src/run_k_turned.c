@@ -26,7 +26,8 @@ bool conv2d_k_turns(const problem *p, const conv2d_kernel *kernel)
     return asks && has_small_l2() && full < p->out_width && full >= FEWEST_COLUMNS;
 }
 
-/* Not those that have fewer kernel rows inside; and no more than have room for their sums. */
+/* Not those that have fewer kernel rows inside; and no more than have room for their sums, of which the store of NCHW
+ * reads whole blocks of columns. */
 k_rows conv2d_k_turned_rows(const k_run *run, const k_position *at, size_t begin, size_t end)
 {
     enum { FEWEST_ROWS = 3 };
@@ -34,7 +35,8 @@ k_rows conv2d_k_turned_rows(const k_run *run, const k_position *at, size_t begin
     const tap_range full = full_outputs(p->out_height, p->stride_h, rows_for_one(p), p->pad_top, p->in_height);
     const size_t first = max_size(divide(begin + run->per_row - 1, run->per_row).quotient, full.begin);
     const size_t last = min_size(divide(end, run->per_row).quotient, full.end);
-    const size_t most = rows_go_out(run, at) ? p->out_height : ROWS_FLOATS / (p->out_width * at->floats);
+    const size_t room = ROWS_FLOATS / at->floats - run->plan->kernel->lanes;
+    const size_t most = rows_go_out(run, at) ? p->out_height : room / p->out_width;
     if (last < first + FEWEST_ROWS || most < FEWEST_ROWS)
         return (k_rows){SIZE_MAX, SIZE_MAX};
     return (k_rows){first, first + divide_up(last - first, divide_up(last - first, most))};

@@ -254,7 +254,7 @@ MUTANTS = [
      'max_size(divide(begin + run->per_row - 1, run->per_row).quotient, full.begin)',
      'divide(begin + run->per_row - 1, run->per_row).quotient', 'turned'),
     ('rows that go down have room for too many sums (K)', 'src/run_k_turned.c',
-     ' : ROWS_FLOATS / (', ' : 2 * ROWS_FLOATS / (', 'turned'),
+     'room = ROWS_FLOATS / at->floats', 'room = 2 * ROWS_FLOATS / at->floats', 'turned'),
     ('rows that go down start each block of channels anew (K)', 'src/run_k_turned.c',
      'accumulate = to->begin > 0;', 'accumulate = false;', 'turned'),
     ('pitched rows that go down are stored as one (K)', 'src/run_k.c',
