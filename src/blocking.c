@@ -306,6 +306,8 @@ static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
  * @24 1x1 NHWC 2.35, 1536->1536 @28 3x3 1.8, NCHW 1.18 times as fast; with weights of half the size 1.00).  So do
  * pixels that were planes: a copy of 1 MiB in the L3 is read in the order of its addresses (Zen 3, 1312->384 @14 1x1
  * 1.09, 2048->512 1.16, 3312->192 1.39, 512->512 0.99, but 288->512 @28 0.95).
+ * Where tiles go down at the sides, there have to be rows that go down (Zen 3, NHWC 64x64x64 64x5x5 1.12, 256x20x20
+ * 144x2x2 1.2, 256x28x28 256x3x3 d2 1.36, 24 layers of both layouts 1.09).
  * A copy for rows of a dilation has all those between, so that a chunk takes half as many (Zen 3, NHWC 512x33x33 256
  * 3x3 d18 3.1, d6 1.7, 512x65x65 256 d12 1.12 times as fast as by rows).
  */

@@ -42,18 +42,13 @@ void conv2d_k_look_ahead(k_run *run, const k_position *at, const k_piece *piece,
 
 /* Of the outputs, or of the residual, which is read before: of NCHW the line of the last column before this one, of
  * NHWC the pixels from there on.  Nothing of outputs that go past the caches. */
-static const float *next_outputs(const k_run *run, ptrdiff_t offset)
+const float *conv2d_k_next_outputs(const k_run *run, ptrdiff_t offset)
 {
     const problem *p = run->p;
     if (run->tile.streams)
         return run->buffer;
     const float *out = p->has_residual ? run->args->residual : run->args->out;
     return out + offset - (p->out.column == 1 ? 1 : 0);
-}
-
-const float *conv2d_k_next_outputs(const k_run *run, const k_position *at, size_t row, size_t column)
-{
-    return next_outputs(run, at->out + (ptrdiff_t)row * run->p->out.row + (ptrdiff_t)column * run->p->out.column);
 }
 
 /* Input channels [begin, end) of all tiles of the strip, whose sums go to `out`. */
@@ -81,7 +76,7 @@ static void run_pieces(k_run *run, const k_position *at, const k_strip *strip, s
         const conv2d_tile_row *const row = conv2d_k_tile_at(run, at->vectors, piece);
         const bool brief = run->brief && piece->sides == CONV2D_INTERIOR && row->variant[CONV2D_BRIEF];
         if (run->looks_ahead) {
-            run->tile.prefetch_out = next_outputs(run, next + (ptrdiff_t)piece->columns * p->out.column);
+            run->tile.prefetch_out = conv2d_k_next_outputs(run, next + (ptrdiff_t)piece->columns * p->out.column);
             conv2d_k_look_ahead(run, at, piece, tile, begin);
         }
         const int halved = piece->sides | CONV2D_HALVED;

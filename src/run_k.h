@@ -116,7 +116,7 @@ void conv2d_k_run_turned(k_run *run, const k_position *at, k_target *to, k_rows 
 
 /* run_k.c: what a tile fetches for the next ones. */
 void conv2d_k_look_ahead(k_run *run, const k_position *at, const k_piece *piece, size_t tile, size_t begin);
-const float *conv2d_k_next_outputs(const k_run *run, const k_position *at, size_t row, size_t column);
+const float *conv2d_k_next_outputs(const k_run *run, ptrdiff_t offset);
 
 /* Sets what a tile, or several in a row, read: an input, and weights from the first kernel row and column on. */
 static inline void conv2d_k_set_piece(k_run *run, const k_piece *piece, const float *in, const float *weights)

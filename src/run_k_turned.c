@@ -9,35 +9,41 @@
 
 static const size_t NO_TILE = SIZE_MAX;
 
-/* Output columns that have all kernel columns inside. */
+/* Maps that leave two columns between the sides lose: tiles of two columns have too few sums (Zen 3, 256x6x6 8x5x5 0.8,
+ * 64x8x8 64x7x7 0.9; of three 64x7x7 64x5x5 1.1 to 1.2; of two rows 256x20x20 144x2x2 0.95 to 1.05). */
+enum { FEWEST = 3 };
+
+/* Output columns that have all kernel columns inside, and rows that have all kernel rows. */
 static tap_range full_columns(const problem *p)
 {
     return full_outputs(p->out_width, p->stride_w, (p->kernel_width - 1) * p->dilation_w + 1, p->pad_left, p->in_width);
 }
 
-/* Maps that leave two columns between the sides lose: tiles of two columns have too few sums (Zen 3, 256x6x6 8x5x5 0.8,
- * 64x8x8 64x7x7 0.9; of three 64x7x7 64x5x5 1.1 to 1.2).  Measured on Zen 3 only. */
+static tap_range full_rows(const problem *p)
+{
+    return full_outputs(p->out_height, p->stride_h, rows_for_one(p), p->pad_top, p->in_height);
+}
+
+/* Measured on Zen 3 only. */
 bool conv2d_k_turns(const problem *p, const conv2d_kernel *kernel)
 {
-    enum { FEWEST_COLUMNS = 3 };
-    const tap_range columns = full_columns(p);
+    const tap_range columns = full_columns(p), rows = full_rows(p);
     const size_t full = columns.end - columns.begin;
     const bool asks = kernel->three_taps && kernel->tile_columns > 1;
-    return asks && has_small_l2() && full < p->out_width && full >= FEWEST_COLUMNS;
+    return asks && has_small_l2() && full < p->out_width && full >= FEWEST && rows.end - rows.begin >= FEWEST;
 }
 
 /* Not those that have fewer kernel rows inside; and no more than have room for their sums, of which the store of NCHW
  * reads whole blocks of columns. */
 k_rows conv2d_k_turned_rows(const k_run *run, const k_position *at, size_t begin, size_t end)
 {
-    enum { FEWEST_ROWS = 3 };
     const problem *p = run->p;
-    const tap_range full = full_outputs(p->out_height, p->stride_h, rows_for_one(p), p->pad_top, p->in_height);
+    const tap_range full = full_rows(p);
     const size_t first = max_size(divide(begin + run->per_row - 1, run->per_row).quotient, full.begin);
     const size_t last = min_size(divide(end, run->per_row).quotient, full.end);
     const size_t room = ROWS_FLOATS / at->floats - run->plan->kernel->lanes;
     const size_t most = rows_go_out(run, at) ? p->out_height : room / p->out_width;
-    if (last < first + FEWEST_ROWS || most < FEWEST_ROWS)
+    if (last < first + FEWEST || most < FEWEST)
         return (k_rows){SIZE_MAX, SIZE_MAX};
     return (k_rows){first, first + divide_up(last - first, divide_up(last - first, most))};
 }
@@ -82,7 +88,9 @@ static void run_between(k_run *run, const k_position *at, const k_target *to, k_
     for (size_t row = rows.begin; row < rows.end; row++) {
         const size_t tile = row * run->per_row - at->first;
         const ptrdiff_t below = (ptrdiff_t)(row - rows.begin) * to->row;
-        run->tile.prefetch_out = conv2d_k_next_outputs(run, at, row, full.begin + run->plan->kernel->tile_columns);
+        const size_t next = full.begin + run->plan->kernel->tile_columns;
+        run->tile.prefetch_out =
+            conv2d_k_next_outputs(run, at->out + (ptrdiff_t)row * p->out.row + (ptrdiff_t)next * p->out.column);
         run_line(run, at, to, piece, full.end - full.begin, below + (ptrdiff_t)full.begin * to->column, tile);
         piece.in_offset += (ptrdiff_t)p->stride_h * run->in.row;
     }
@@ -104,7 +112,8 @@ static void run_sides(k_run *run, const k_position *at, const k_target *to, k_ro
         piece.tap = taps.begin;
         piece.taps = taps.end - taps.begin;
         piece.in_offset = top + (piece.column + (ptrdiff_t)(taps.begin * p->dilation_w)) * run->in.column;
-        run->tile.prefetch_out = conv2d_k_next_outputs(run, at, rows.begin, column);
+        run->tile.prefetch_out = conv2d_k_next_outputs(run, at->out + (ptrdiff_t)rows.begin * p->out.row +
+                                                                (ptrdiff_t)column * p->out.column);
         run_line(run, at, to, piece, rows.end - rows.begin, (ptrdiff_t)column * to->column, NO_TILE);
     }
     run->tile.pixel_pitch = pitch;

@@ -14,14 +14,17 @@ static const char *const kernels[] = {
     "conv2d_f32_any_kwany_sany__avx2_k1x12",
 };
 
-static cpu_facts small_l2(void)
+static void have_small_l2(void)
 {
-    cpu_facts facts = real_cpu();
+    static cpu_facts facts;
+    facts = real_cpu();
     facts.two_wide_fmas = false;
     facts.l1_bytes = 32 << 10;
     facts.l2_bytes = 512 << 10;
-    return facts;
+    other_cpu = &facts;
 }
+
+TestSuite(turned, .init = have_small_l2);
 
 /* 1 to 40 rows and columns of output, kernels of 2 to 7 columns and 1 to 5 rows, strides, dilations, padding up to more
  * than the kernel, either layout, rows that follow each other or do not, parts of vectors of channels. */
@@ -60,33 +63,38 @@ static bool said(const conv_case *c)
     return strstr(text, "tiles that go down") != NULL;
 }
 
-/* Output columns, and those of them that have all kernel columns inside. */
-static void count_columns(const conv2d_desc *d, size_t *all, size_t *full)
+/* Outputs along an axis, and those of them that have all taps inside. */
+typedef struct outputs {
+    size_t all, full;
+} outputs;
+
+static outputs count_outputs(size_t extent, size_t before, size_t behind, size_t stride, size_t reach)
 {
-    const size_t reach = (d->kernel_width - 1) * d->dilation_w + 1, padded = d->in_width + d->pad_left + d->pad_right;
-    *all = (padded - reach) / d->stride_w + 1;
-    *full = 0;
-    for (size_t column = 0; column < *all; column++) {
-        const size_t first = column * d->stride_w;
-        *full += first >= d->pad_left && first + reach <= d->pad_left + d->in_width;
-    }
+    outputs o = {.all = (extent + before + behind - reach) / stride + 1};
+    for (size_t i = 0; i < o.all; i++)
+        o.full += i * stride >= before && i * stride + reach <= before + extent;
+    return o;
+}
+
+static bool turns(const conv2d_desc *d)
+{
+    const outputs columns =
+        count_outputs(d->in_width, d->pad_left, d->pad_right, d->stride_w, (d->kernel_width - 1) * d->dilation_w + 1);
+    const outputs rows =
+        count_outputs(d->in_height, d->pad_top, d->pad_bottom, d->stride_h, (d->kernel_height - 1) * d->dilation_h + 1);
+    return columns.full >= 3 && columns.full < columns.all && rows.full >= 3;
 }
 
 Test(turned, any_rows_and_columns)
 {
     require_isa(CONV2D_ISA_AVX2);
-    const cpu_facts facts = small_l2();
     size_t count = 0;
-    other_cpu = &facts;
     for (size_t i = 0; i < 1500; i++) {
         const conv_case c = turned_case(i);
-        size_t all, full;
-        count_columns(&c.desc, &all, &full);
         const bool says = said(&c), swapped = c.desc.kernel_height == 1; /* some of those have rows for columns */
-        cr_assert(swapped || says == (full >= 3 && full < all), "%s", describe_case(&c));
+        cr_assert(swapped || says == turns(&c.desc), "%s", describe_case(&c));
         count += says;
     }
-    other_cpu = NULL;
     cr_assert(count > 500, "%zu cases", count);
 }
 
@@ -94,8 +102,6 @@ Test(turned, any_rows_and_columns)
 Test(turned, many_channels)
 {
     require_isa(CONV2D_ISA_AVX2);
-    const cpu_facts facts = small_l2();
-    other_cpu = &facts;
     for (size_t i = 0; i < 24; i++) {
         conv_case c = turned_case(i * 5);
         conv2d_desc *const d = &c.desc;
@@ -110,15 +116,12 @@ Test(turned, many_channels)
         memset(d->out_pitch, 0, sizeof d->out_pitch);
         cr_assert(said(&c), "%s", describe_case(&c));
     }
-    other_cpu = NULL;
 }
 
 /* More rows than have room for their sums at a time, and a row that leaves none. */
 Test(turned, wide_rows)
 {
     require_isa(CONV2D_ISA_AVX2);
-    const cpu_facts facts = small_l2();
-    other_cpu = &facts;
     for (size_t i = 0; i < 40; i++) {
         conv_case c = turned_case(i * 7);
         conv2d_desc *const d = &c.desc;
@@ -130,5 +133,4 @@ Test(turned, wide_rows)
         memset(d->out_pitch, 0, sizeof d->out_pitch);
         cr_assert(said(&c), "%s", describe_case(&c));
     }
-    other_cpu = NULL;
 }

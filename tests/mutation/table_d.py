@@ -352,7 +352,7 @@ FAMILY_D = [
     ('the last of an odd number of scaled vectors is left out (D, NHWC)', 'gen/family_d_nhwc_any.c',
      'if (tile->channels %% 2)', 'if (0)', 'kernels random'),
     ('pixels that are padding are scaled (D, NHWC)', 'gen/family_d_nhwc_any.c',
-     'kernel_rows == 1 && inside && plain)', 'kernel_rows == 1 && plain)', 'kernels random'),
+     'kernel_rows == 1 && inside && plain &&', 'kernel_rows == 1 && plain &&', 'kernels random'),
     ('scaled pixels are not activated (D, NHWC)', 'gen/family_d_nhwc_any.c',
-     'kernel_rows == 1 && inside && plain)', 'kernel_rows == 1 && inside)', 'kernels random'),
+     'kernel_rows == 1 && inside && plain &&', 'kernel_rows == 1 && inside &&', 'kernels random'),
 ]
