@@ -298,6 +298,25 @@ static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
 }
 
 /*
+ * Output rows for which those between are copied, too: a dilation's (Zen 3, NHWC 512x33x33 256 3x3 d18 3.1, d6 1.7,
+ * 512x65x65 256 d12 1.12 times as fast as by rows), or a tall kernel's, twice as many if two L2s hold what they read
+ * (Zen 3, NHWC 32x64x64 32x15x1 1.1, 64x64x64 64x7x1 1.07, 2048x16x16 128x5x1 1.17; twice as many for all: 256x128x128
+ * 32x5x5 0.92; 512x32x32 512x3x3 0.975).
+ */
+static size_t rows_worth_a_copy(const problem *p, const conv2d_kernel *kernel)
+{
+    enum { TALL = 4 };
+    const bool tall = has_small_l2() && p->kernel_height >= TALL;
+    if (!(tall || p->dilation_h > 1) || !copies_pixels(p, kernel))
+        return 1;
+    if (p->dilation_h > 1)
+        return rows_for_one(p) / 2;
+    const size_t rows = p->kernel_height, row = p->in_channels * p->in_width;
+    const size_t read = (2 * rows - 1) * p->stride_h + rows;
+    return read <= 2 * conv2d_cpu()->l2_bytes / sizeof(float) / row ? 2 * rows : rows;
+}
+
+/*
  * Pieces of the column tiles (over rows) whose input rows, all channels of them, take a quarter of the L2.  An input of
  * half the L2 stays whole: each piece has all weights read again (384->1408 @14 3x3: 24 %).  So does one of at most
  * four L2s and a quarter of the weights: it comes from the L3 instead of them (1024->1024 3x3 @13 AVX-512 1.06, AVX2
@@ -308,8 +327,6 @@ static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
  * 1.09, 2048->512 1.16, 3312->192 1.39, 512->512 0.99, but 288->512 @28 0.95).
  * Where tiles go down at the sides, there have to be rows that go down (Zen 3, NHWC 64x64x64 64x5x5 1.12, 256x20x20
  * 144x2x2 1.2, 256x28x28 256x3x3 d2 1.36, 24 layers of both layouts 1.09).
- * A copy for rows of a dilation has all those between, so that a chunk takes half as many (Zen 3, NHWC 512x33x33 256
- * 3x3 d18 3.1, d6 1.7, 512x65x65 256 d12 1.12 times as fast as by rows).
  */
 static size_t input_chunks(const problem *p, const conv2d_kernel *kernel, size_t tiles_per_row)
 {
@@ -332,9 +349,7 @@ static size_t input_chunks(const problem *p, const conv2d_kernel *kernel, size_t
         chunk = budget * tiles_per_row / row_floats;
     } else {
         const size_t fitting = rows_served(budget / row_floats, p->kernel_height, p->stride_h);
-        const size_t half = min_size(rows_for_one(p) / 2, p->out_height);
-        const bool far_apart = p->dilation_h > 1 && copies_pixels(p, kernel);
-        chunk = (far_apart ? max_size(fitting, half) : fitting) * tiles_per_row;
+        chunk = max_size(fitting, min_size(rows_worth_a_copy(p, kernel), p->out_height)) * tiles_per_row;
     }
     return divide_up(tiles, min_size(max_size(chunk, 1), tiles));
 }

@@ -339,6 +339,40 @@ Test(pixels, that_crowd_the_cache_are_copied)
     other_cpu = NULL;
 }
 
+/* Rows that a tall kernel or a dilation reads between are copied for so many outputs, not for each row again. */
+Test(pixels, are_copied_for_several_rows)
+{
+    static const struct {
+        size_t channels, size, out_channels, kernel_height, kernel_width, dilation, pad;
+        const char *chunks;
+    } rows[] = {
+        {32, 64, 32, 15, 1, 1, 7, "in 3 chunks"},    {2048, 16, 128, 5, 1, 1, 0, "in 3 chunks"},
+        {256, 128, 32, 5, 5, 1, 0, "in 25 chunks"},  {256, 128, 32, 3, 3, 1, 0, "in 126 chunks"},
+        {512, 33, 256, 3, 3, 18, 18, "in 2 chunks"},
+    };
+    require_isa(CONV2D_ISA_AVX2);
+    cpu_facts zen3 = real_cpu();
+    zen3.l1_bytes = 32 << 10;
+    zen3.l2_bytes = 512 << 10;
+    zen3.two_wide_fmas = false;
+    other_cpu = &zen3;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        conv2d_desc d = simple_desc(rows[i].channels, rows[i].size, rows[i].size, rows[i].out_channels,
+                                    rows[i].kernel_height, rows[i].kernel_width);
+        d.dilation_h = d.dilation_w = rows[i].dilation;
+        d.pad_top = d.pad_bottom = rows[i].pad;
+        d.pad_left = d.pad_right = rows[i].kernel_width > 1 ? rows[i].pad : 0;
+        d.in_layout = d.out_layout = CONV2D_NHWC;
+        const conv2d_options options = options_for(CONV2D_ISA_AVX2);
+        conv2d_plan plan;
+        char text[16384];
+        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
+        conv2d_explain(&plan, text, sizeof text);
+        cr_expect(strstr(text, rows[i].chunks), "row %zu: %.600s", i, text);
+    }
+    other_cpu = NULL;
+}
+
 /* AVX-512, 3x3 with stride 2: groups of up to four channels are not, if an L1 keeps what one row of outputs reads. */
 Test(pixels, of_few_channels_a_group_stay)
 {

@@ -175,6 +175,8 @@ FAMILY_D = [
      'strides planes'),
     ('planes that a large L2 does not keep stay where they are (K)', 'src/blocking.c',
      ' || conv2d_planes_thrash(p, kernel))', ')', 'planes'),
+    ('each row of a tall kernel has its own copies (K)', 'src/blocking.c',
+     'p->kernel_height >= TALL;', '0 && p->kernel_height >= TALL;', 'pixels'),
     ('planes of small maps stay where they are (K)', 'src/blocking.c',
      ' || pointwise_planes_scatter(p, kernel)', '', 'strides'),
     ('planes that a large L2 does not keep stay where they are (W, AVX-512)', 'src/blocking_w.c',
