@@ -300,8 +300,8 @@ static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
 /*
  * Output rows for which those between are copied, too: a dilation's (Zen 3, NHWC 512x33x33 256 3x3 d18 3.1, d6 1.7,
  * 512x65x65 256 d12 1.12 times as fast as by rows), or a tall kernel's, twice as many if two L2s hold what they read
- * (Zen 3, NHWC 32x64x64 32x15x1 1.1, 64x64x64 64x7x1 1.07, 2048x16x16 128x5x1 1.17; twice as many for all: 256x128x128
- * 32x5x5 0.92; 512x32x32 512x3x3 0.975).
+ * (Zen 3, NHWC 27 layers 1.05, 32x64x64 32x15x1 1.1, 2048x16x16 128x5x1 1.17 to 1.2, but 256x128x128 32x5x5 0.92 to
+ * 0.95; by rows of three, 512x32x32 512x3x3 0.975).
  */
 static size_t rows_worth_a_copy(const problem *p, const conv2d_kernel *kernel)
 {
