@@ -76,6 +76,12 @@ static void run_line(k_run *run, const k_position *at, const k_target *to, k_pie
     }
 }
 
+static const float *outputs_at(const k_run *run, const k_position *at, size_t row, size_t column)
+{
+    const problem *p = run->p;
+    return conv2d_k_next_outputs(run, at->out + (ptrdiff_t)row * p->out.row + (ptrdiff_t)column * p->out.column);
+}
+
 /* The columns between the sides, row by row. */
 static void run_between(k_run *run, const k_position *at, const k_target *to, k_rows rows, ptrdiff_t top)
 {
@@ -89,8 +95,7 @@ static void run_between(k_run *run, const k_position *at, const k_target *to, k_
         const size_t tile = row * run->per_row - at->first;
         const ptrdiff_t below = (ptrdiff_t)(row - rows.begin) * to->row;
         const size_t next = full.begin + run->plan->kernel->tile_columns;
-        run->tile.prefetch_out =
-            conv2d_k_next_outputs(run, at->out + (ptrdiff_t)row * p->out.row + (ptrdiff_t)next * p->out.column);
+        run->tile.prefetch_out = outputs_at(run, at, row, next);
         run_line(run, at, to, piece, full.end - full.begin, below + (ptrdiff_t)full.begin * to->column, tile);
         piece.in_offset += (ptrdiff_t)p->stride_h * run->in.row;
     }
@@ -112,8 +117,7 @@ static void run_sides(k_run *run, const k_position *at, const k_target *to, k_ro
         piece.tap = taps.begin;
         piece.taps = taps.end - taps.begin;
         piece.in_offset = top + (piece.column + (ptrdiff_t)(taps.begin * p->dilation_w)) * run->in.column;
-        run->tile.prefetch_out = conv2d_k_next_outputs(run, at->out + (ptrdiff_t)rows.begin * p->out.row +
-                                                                (ptrdiff_t)column * p->out.column);
+        run->tile.prefetch_out = outputs_at(run, at, rows.begin, column);
         run_line(run, at, to, piece, rows.end - rows.begin, (ptrdiff_t)column * to->column, NO_TILE);
     }
     run->tile.pixel_pitch = pitch;

@@ -9,4 +9,7 @@
 extern const cpu_facts *other_cpu;
 cpu_facts real_cpu(void);
 
+/* The machine's, with what choices ask of a Zen 3: its caches, and no 512-bit multiply-adds. */
+cpu_facts zen3_cpu(void);
+
 #endif

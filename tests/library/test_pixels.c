@@ -320,12 +320,9 @@ Test(pixels, that_crowd_the_cache_are_copied)
         {256, 33, 256, 3, 1, 1, false},  {272, 33, 256, 3, 1, 12, false},
     };
     require_isa(CONV2D_ISA_AVX2);
-    cpu_facts zen3 = real_cpu();
-    zen3.l1_bytes = 32 << 10;
-    zen3.l2_bytes = 512 << 10;
-    zen3.two_wide_fmas = false;
+    const cpu_facts zen3 = zen3_cpu();
     other_cpu = &zen3;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         conv2d_desc d = simple_desc(rows[i].channels, rows[i].size, rows[i].size, rows[i].out_channels, rows[i].kernel,
                                     rows[i].kernel);
         d.groups = rows[i].groups;
@@ -351,10 +348,7 @@ Test(pixels, are_copied_for_several_rows)
         {512, 33, 256, 3, 3, 18, 18, "in 2 chunks"},
     };
     require_isa(CONV2D_ISA_AVX2);
-    cpu_facts zen3 = real_cpu();
-    zen3.l1_bytes = 32 << 10;
-    zen3.l2_bytes = 512 << 10;
-    zen3.two_wide_fmas = false;
+    const cpu_facts zen3 = zen3_cpu();
     other_cpu = &zen3;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         conv2d_desc d = simple_desc(rows[i].channels, rows[i].size, rows[i].size, rows[i].out_channels,

@@ -14,17 +14,14 @@ static const char *const kernels[] = {
     "conv2d_f32_any_kwany_sany__avx2_k1x12",
 };
 
-static void have_small_l2(void)
+static void be_zen3(void)
 {
-    static cpu_facts facts;
-    facts = real_cpu();
-    facts.two_wide_fmas = false;
-    facts.l1_bytes = 32 << 10;
-    facts.l2_bytes = 512 << 10;
-    other_cpu = &facts;
+    static cpu_facts zen3;
+    zen3 = zen3_cpu();
+    other_cpu = &zen3;
 }
 
-TestSuite(turned, .init = have_small_l2);
+TestSuite(turned, .init = be_zen3);
 
 /* 1 to 40 rows and columns of output, kernels of 2 to 7 columns and 1 to 5 rows, strides, dilations, padding up to more
  * than the kernel, either layout, rows that follow each other or do not, parts of vectors of channels. */
