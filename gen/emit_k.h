@@ -26,6 +26,8 @@ void emit_k_edge_pixels(writer *w, const spec *s);
 
 /* Whether compilers choose registers and addresses without help. */
 bool k_is_left_alone(const spec *s);
+/* Whether FMAs are told to leave sums in their registers. */
+bool k_fixes_sums(const spec *s);
 
 /* Whether a border tile leaves the tap of an output column out: it falls on the column of padding. */
 bool k_on_padding(const spec *s, int tap, int pixel);

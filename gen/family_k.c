@@ -69,7 +69,7 @@ bool k_is_left_alone(const spec *s)
  * taps, which gcc 12 keeps shorter itself (128x17x17 192x1x7 0.83, at the border).  AVX-512: where two columns share a
  * vector, whose FMAs are in the same form.
  */
-static bool fixes_sums(const spec *s)
+bool k_fixes_sums(const spec *s)
 {
     if (s->tile.columns == 1)
         return false;
@@ -81,7 +81,7 @@ static bool fixes_sums(const spec *s)
 /* Other operands of several FMAs are made to live on between several taps, where a register is left for it. */
 static bool uses_operands(const spec *s)
 {
-    return s->taps.kernel_width > 1 && s->tile.columns > 1 && !is_full(s) && !fixes_sums(s);
+    return s->taps.kernel_width > 1 && s->tile.columns > 1 && !is_full(s) && !k_fixes_sums(s);
 }
 
 /* An input that a single FMA uses is its operand: a broadcast of its own costs 14-32 % (AVX-512, 1x14). */
@@ -115,7 +115,7 @@ void emit_k_fmas(writer *w, const spec *s, int tap, int pixel, const char *addre
     scope_begin(w);
     line(w, "%s in0 = %s_set1_ps(%s);", s->isa->vector, s->isa->prefix, address);
     for (int v = 0; v < s->tile.channels; v++)
-        if (fixes_sums(s))
+        if (k_fixes_sums(s))
             line(w, "FMA_INTO(acc%d_%d, in0, weight%d);", v, pixel, v);
         else
             line(w, "acc%d_%d = %s_fmadd_ps(in0, weight%d, acc%d_%d);", v, pixel, s->isa->prefix, v, v, pixel);
@@ -150,7 +150,7 @@ static void emit_tap(writer *w, const spec *s, int tap, int weight)
         emit_k_step(w, s, p);
         if (!k_on_padding(s, tap, p))
             emit_k_pixel(w, s, tap, p);
-        else if (fixes_sums(s)) /* keeps its place among the others, or clang 14 spills (3x4, both borders) */
+        else if (k_fixes_sums(s)) /* keeps its place among the others, or clang 14 spills (3x4, both borders) */
             emit_k_pins(w, s, p, p);
     }
     for (int v = 0; uses_operands(s) && v < s->tile.channels; v++)
@@ -283,7 +283,7 @@ static void emit_long_channels(writer *w, const spec *s)
         emit_unrolled_taps(w, s);
     else
         emit_looped_taps(w, s);
-    if (fixes_sums(s) && s->taps.kernel_width > 1) /* a 1x1 runs here seldom, and its other loops lose by it */
+    if (k_fixes_sums(s) && s->taps.kernel_width > 1) /* a 1x1 runs here seldom, and its other loops lose by it */
         emit_k_pins(w, s, 0, s->tile.columns - 1);
     line(w, "row += in_row_pitch;");
     block_end_with(w, " while (--kernel_row != 0);");
@@ -319,7 +319,7 @@ static void emit_nine_taps(writer *w, const spec *s)
         else if (apart)
             line(w, "taps += tap_pitch;");
     }
-    if (fixes_sums(s))
+    if (k_fixes_sums(s))
         emit_k_pins(w, s, 0, s->tile.columns - 1);
     line(w, "weights += 9 * 16 + weights_skip;");
     block_end(w);

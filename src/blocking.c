@@ -359,19 +359,24 @@ static size_t input_chunks(const problem *p, const conv2d_kernel *kernel, size_t
  * are short: the lines of a pixel are then written soon one after the other, instead of a few of all pixels in turn
  * (Emerald Rapids, NHWC: 12x160x160 96x1x1 1.27, 16x112x112 96x1x1 1.24, 64x56x56 256x1x1 1.12, 3x224x224 64x3x3 1.08;
  * AVX2 1.10, 1.07, 1.02, 1.02; 24x56x56 144x1x1, which all but fit, 1.00).  On Zen 5 sums have to be shorter
- * (12x270x480 56x1x1 1.07, 3x224x224 64x3x3 1.01, AVX2 1x572x572 64x3x3 1.12; from 48 products on 0.99 to 1.00).  1 if
- * nothing is gained.
+ * (12x270x480 56x1x1 1.07, 3x224x224 64x3x3 1.01, AVX2 1x572x572 64x3x3 1.12; from 48 products on 0.99 to 1.00), on
+ * Zen 3 those of one channel (1x270x480 56x5x5 1.12 to 1.19, 1x572x572 64x3x3 1.07, 1x360x640 64x5x5 0.99 to 1.1; but
+ * 1x256x256 32x5x5 and 8 MB and less 0.92 to 1.05, of more channels 0.96 to 1.02).  1 if nothing is gained.
  */
 static size_t output_chunks(const problem *p, const conv2d_kernel *kernel, size_t tiles_per_row)
 {
+    enum { MANY_OUT = 48 };
     const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float), tiles = p->out_height * tiles_per_row;
-    const size_t few_products = has_large_l2() ? 256 : 32, most = has_large_l2() ? l2 : 4 * l2;
+    const size_t few_products = has_large_l2() ? 256 : 32;
+    const size_t most = (has_large_l2() ? 1 : has_small_l2() ? 16 : 4) * l2;
+    const bool pays =
+        conv2d_cpu()->two_wide_fmas || (has_small_l2() && p->in_channels == 1 && p->out_channels >= MANY_OUT);
     const size_t channels = (size_t)kernel->tile_channels * kernel->lanes;
     const size_t floats =
         conv2d_rows_read(p) * p->in_width * p->in_channels + p->out_height * p->out_width * p->out_channels;
     const bool brief = p->in_channels * p->kernel_height * p->kernel_width <= few_products;
     const bool stay = packed_block_size(p) * group_blocks(p) <= l2 / 4;
-    if (!conv2d_cpu()->two_wide_fmas || p->in.channel != 1 || p->out.channel != 1 || !brief || !stay)
+    if (!pays || p->in.channel != 1 || p->out.channel != 1 || !brief || !stay)
         return 1;
     if (p->out_channels <= channels || floats <= most || copies_pixels(p, kernel))
         return 1;

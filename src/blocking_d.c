@@ -48,7 +48,10 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
  * looped taps have too many products for each input to gain by it, AVX2's 3x3 with stride 1 too short tiles; fewer
  * channels than MANY do not pay for a call.  What lies beyond half the last cache, or a fifth if there is little to
  * compute, is read once, a whole pixel at a time: parts of pixels are too many pages (Zen 5: 3072x64x64 3x3 s2 5.3,
- * 1024x48x48 3x3 1.5, 512x64x64 s2 1.27, 462x56x56 s2 1.17 times as fast; of 4 MB 0.96 to 1.1).
+ * 1024x48x48 3x3 1.5, 512x64x64 s2 1.27, 462x56x56 s2 1.17 times as fast; of 4 MB 0.96 to 1.1).  On Zen 3, AVX2, whole
+ * pixels are better for stride 2, of which the next place reads little again (3x3, 160 to 1280 channels, @7 1.2, @14
+ * 1.13, @28 1.1; 5x5 @7 1.15, @14 1.03), and for 5x5 while the L2 has most of the tensors (@7 1.07; larger ones 0.91 to
+ * 0.97).
  */
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {
@@ -60,10 +63,12 @@ static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
     const size_t read = ((rows - 1) * p->stride_h + p->kernel_height) * ((columns - 1) * p->stride_w + p->kernel_width);
     const size_t floats = channels * (p->in_height * p->in_width + p->out_height * p->out_width);
     const size_t l2s = d_computes_much(p) ? FAR_L2S : FAR_LOADS_L2S;
-    const bool far = floats > l2s * conv2d_cpu()->l2_bytes / sizeof(float);
+    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
+    const bool far = floats > l2s * l2;
+    const bool whole = has_small_l2() && (p->stride_w > 1 || 2 * floats <= 3 * l2);
     const bool gains = !d_orders_lanes(p) && kernel->kernel_width && kernel->kernel_width <= WIDEST_KERNEL &&
                        (kernel->lanes == CONV2D_OC_BLOCK || read >= INPUTS * written);
-    if (floats <= l1 || far || !gains)
+    if (floats <= l1 || far || whole || !gains)
         return channels;
     const size_t chunks = max_size(channels / max_size(l1 / 2 / (read + written), MANY), 1);
     return divide_up(divide_up(channels, chunks), unit) * unit;

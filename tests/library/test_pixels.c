@@ -115,6 +115,7 @@ ParameterizedTest(conv2d_isa *isa, pixels, many_channels_run_in_chunks)
     require_isa(*isa);
     cpu_facts small = real_cpu();
     small.l1_bytes = 4096;
+    small.l2_bytes = 1 << 20; /* a small one has whole pixels */
     size_t chunked = 0;
     for (size_t i = 0; i < 144; i++) {
         const conv2d_layout layout = i < 72 ? CONV2D_NHWC : CONV2D_NCHW;
@@ -336,8 +337,19 @@ Test(pixels, that_crowd_the_cache_are_copied)
     other_cpu = NULL;
 }
 
-/* Rows that a tall kernel or a dilation reads between are copied for so many outputs, not for each row again. */
-Test(pixels, are_copied_for_several_rows)
+static void expect_explained(const conv2d_desc *d, const char *expected)
+{
+    const conv2d_options options = options_for(CONV2D_ISA_AVX2);
+    conv2d_plan plan;
+    char text[16384];
+    cr_assert_eq(conv2d_plan_init(&plan, d, &options), CONV2D_OK);
+    conv2d_explain(&plan, text, sizeof text);
+    cr_expect(strstr(text, expected), "%s: %.600s", expected, text);
+}
+
+/* Rows that a tall kernel or a dilation reads between are copied for so many outputs, not for each row again; of one
+ * channel, many large outputs are written so many pixels at a time. */
+Test(pixels, are_so_many_chunks_on_zen3)
 {
     static const struct {
         size_t channels, size, out_channels, kernel_height, kernel_width, dilation, pad;
@@ -345,7 +357,9 @@ Test(pixels, are_copied_for_several_rows)
     } rows[] = {
         {32, 64, 32, 15, 1, 1, 7, "in 3 chunks"},    {2048, 16, 128, 5, 1, 1, 0, "in 3 chunks"},
         {256, 128, 32, 5, 5, 1, 0, "in 25 chunks"},  {256, 128, 32, 3, 3, 1, 0, "in 126 chunks"},
-        {512, 33, 256, 3, 3, 18, 18, "in 2 chunks"},
+        {512, 33, 256, 3, 3, 18, 18, "in 2 chunks"}, {1, 240, 64, 3, 3, 1, 1, "in 115 chunks"},
+        {2, 180, 64, 3, 3, 1, 1, "in 1 chunks"},     {1, 240, 40, 3, 3, 1, 1, "in 1 chunks"},
+        {1, 160, 64, 5, 5, 1, 2, "in 1 chunks"},
     };
     require_isa(CONV2D_ISA_AVX2);
     const cpu_facts zen3 = zen3_cpu();
@@ -357,12 +371,38 @@ Test(pixels, are_copied_for_several_rows)
         d.pad_top = d.pad_bottom = rows[i].pad;
         d.pad_left = d.pad_right = rows[i].kernel_width > 1 ? rows[i].pad : 0;
         d.in_layout = d.out_layout = CONV2D_NHWC;
-        const conv2d_options options = options_for(CONV2D_ISA_AVX2);
-        conv2d_plan plan;
-        char text[16384];
-        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
-        conv2d_explain(&plan, text, sizeof text);
-        cr_expect(strstr(text, rows[i].chunks), "row %zu: %.600s", i, text);
+        expect_explained(&d, rows[i].chunks);
+    }
+    other_cpu = NULL;
+}
+
+/* An L2 below 1 MiB: channels are not cut where a place reads little that the one before has read, nor while the L2
+ * has most of the tensors. */
+Test(pixels, small_caches_read_whole_ones)
+{
+    static const struct {
+        size_t channels, size, kernel, stride_h, stride_w, at_once[2]; /* on Zen 3, on Zen 4 */
+    } rows[] = {
+        {256, 28, 3, 2, 2, {256, 96}}, {960, 14, 5, 2, 2, {960, 48}}, {480, 12, 5, 1, 1, {480, 80}},
+        {480, 24, 5, 1, 1, {80, 80}},  {480, 24, 5, 2, 1, {80, 80}},
+    };
+    require_isa(CONV2D_ISA_AVX2);
+    cpu_facts cpus[2] = {zen3_cpu(), zen3_cpu()};
+    cpus[1].l2_bytes = 1 << 20;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const size_t channels = rows[i].channels, kernel = rows[i].kernel;
+        conv2d_desc d = simple_desc(channels, rows[i].size, rows[i].size, channels, kernel, kernel);
+        d.groups = channels;
+        d.stride_h = rows[i].stride_h;
+        d.stride_w = rows[i].stride_w;
+        d.pad_top = d.pad_left = d.pad_bottom = d.pad_right = kernel / 2;
+        d.in_layout = d.out_layout = CONV2D_NHWC;
+        for (size_t cpu = 0; cpu < COUNT_OF(cpus); cpu++) {
+            char text[64];
+            snprintf(text, sizeof text, "blocking: %zu channels at a time", rows[i].at_once[cpu]);
+            other_cpu = &cpus[cpu];
+            expect_explained(&d, text);
+        }
     }
     other_cpu = NULL;
 }

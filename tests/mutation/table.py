@@ -307,6 +307,8 @@ MUTANTS = [
      ': (outside + step - 1) / step;"', ': outside / step;"', 'variants random'),
     ('the last column inside has not the tap (K; D, NHWC, looped)', 'gen/edge_columns.c',
      'in_width - 1 - column)', 'in_width - 2 - column)', 'variants random'),
+    ('few outputs of one channel are written in pieces (K)', 'src/blocking.c',
+     ' && p->out_channels >= MANY_OUT)', ')', 'pixels'),
     ('a tile is wider than the input (K)', 'src/blocking.c',
      'p->in_width / p->stride_w + 1)', 'p->in_width / p->stride_w + 2)', 'variants random'),
     ('a block of one row less is stored as a whole one', 'gen/store.c',
