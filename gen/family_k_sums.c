@@ -10,7 +10,8 @@ static bool is_shared(const spec *s, int vector)
 
 /*
  * AVX2: sums that its FMAs leave in their registers begin in them.  Else gcc 12 moves those of 1x1 before and behind
- * rounds (3x4: 37 -> 10 moves), and those of 3x3 for each channel (3x4 203 -> 192, 2x6 210 -> 200 instructions).
+ * rounds (3x4: 37 -> 10 moves), and those of 3x3 for each channel (3x4 203 -> 192, 2x6 210 -> 200 instructions);
+ * those of one vector of channels it leaves alone.
  */
 static void emit_sum(writer *w, const spec *s, int v, int p)
 {

@@ -51,7 +51,7 @@ static size_t chunk_channels(const problem *p, const conv2d_kernel *kernel)
  * 1024x48x48 3x3 1.5, 512x64x64 s2 1.27, 462x56x56 s2 1.17 times as fast; of 4 MB 0.96 to 1.1).  On Zen 3, AVX2, whole
  * pixels are better for stride 2, of which the next place reads little again (3x3, 160 to 1280 channels, @7 1.2, @14
  * 1.13, @28 1.1; 5x5 @7 1.15, @14 1.03), and for 5x5 while the L2 has most of the tensors (@7 1.07; larger ones 0.91 to
- * 0.97).
+ * 1.05).
  */
 static size_t chunk_pixels(const problem *p, const conv2d_kernel *kernel)
 {

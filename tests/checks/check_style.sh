@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Holds the line on format: licence lines, white space, lengths, clang-format, no paths of one machine, no // comments.
+# Holds the line on format: licence lines, white space, lengths, clang-format, no paths of one machine, no // comments,
+# no strays.
 # usage: check_style.sh SOURCE_DIR
 set -u
 cd "$1" || exit 1
@@ -60,6 +61,13 @@ check_words() {
     grep -nE '(^|[^:"])//' $c_files /dev/null | sed 's/$/: comment in C++ style/'
 }
 
+# What a shell left behind beside the project's own files (a list of measurements was committed once).
+check_strays() {
+    split "$files" | grep -v / |
+        grep -vxE 'LICENSE|NEWS|README\.md|meson\.build|meson_options\.txt|\.clang-(format|tidy)|\.gitignore' |
+        sed 's/$/: does not belong at the top level/'
+}
+
 # In one process: to start it takes ten times as long as to read a file.
 # shellcheck disable=SC2046,SC2086
 check_format() {
@@ -75,7 +83,7 @@ check_scripts() {
     done
 }
 
-complaints=$(check_licences; check_space; check_lengths; check_words)
+complaints=$(check_licences; check_space; check_lengths; check_words; check_strays)
 if command -v clang-format >/dev/null; then
     complaints=$(printf '%s\n' "$complaints"; check_format)
 else
