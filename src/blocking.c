@@ -242,61 +242,6 @@ static size_t shared_chunks(const problem *p, size_t tiles_per_row)
     return divide_up(p->out_height, min_size(outputs, p->out_height));
 }
 
-/* Copies of half a line, of a group's pixels, are short ways for many taps (Zen 3, 256x32x32 3x3 g32 1.4, s2 1.6, with
- * all groups in turn 256x72x72 1.8, 256x56x56 s2 1.45 times as fast). */
-static bool halves_of_lines(const problem *p, const conv2d_kernel *kernel)
-{
-    return has_small_l2() && kernel->lanes == 8 && p->groups > 1 && p->in_channels == LINE_FLOATS / 2 &&
-           p->kernel_width > 1;
-}
-
-/*
- * AVX2, 1x1: pixels that just fill a set, which weights and sums pass through, too (Zen 3, 41 layers of 2048 channels
- * and more 1.18, 2048x7x7 1024 1.37; 1024x18x18 1024 1.16, 512x28x28 1024 s2 1.10; but 1024x7x7 512 0.98, 1024x28x28
- * 128 0.94, and 3x3 of 256 channels 1.00).
- */
-static bool pixels_fill_sets(const problem *p, const conv2d_kernel *kernel)
-{
-    enum { MANY_IN = 2048, MANY_OUT = 512 };
-    const size_t l2 = conv2d_cpu()->l2_bytes / sizeof(float);
-    const bool far = conv2d_rows_read(p) * p->in_width * p->in_channels > l2 && p->out_channels >= MANY_OUT;
-    return waits_like_zen3(kernel) && kernel->lanes == 8 && p->kernel_height * p->kernel_width == 1 &&
-           (p->in_channels >= MANY_IN || far);
-}
-
-/*
- * The pixels that a tile reads at a time, one cache line of each, over all kernel rows.  Pixels a multiple of a high
- * power of two apart share a few of the L1's sets, and evict each other before the next channel of their lines is read
- * (NHWC 1024->256 @14 1x1 on Zen 4: 68 % of peak in place, 95 % copied apart).  So do more rows a multiple of a page
- * apart than a set has lines (Zen 5, NHWC 32x64x64 32x15x1 2.0, AVX2 1.7 times as fast).  Of few channels a copy would
- * have more lines than there are (3x384x384 768x32x32 s32 2.6, 8x256x256 64x16x16 s16 1.9 times as fast without).
- * Taps a dilation apart read pixels of their own (AVX2, measured on Zen 4: NHWC 256x33x33 256x3x3 d12 1.4 to 1.6).
- */
-static bool pixels_collide(const problem *p, const conv2d_kernel *kernel)
-{
-    enum { LINE = 64, SETS = 64 };
-    const size_t pitch = (size_t)p->in.column * p->stride_w * sizeof(float), page = (size_t)LINE * SETS;
-    const size_t row = (size_t)p->in.row * p->dilation_h * sizeof(float), lines = conv2d_cpu()->l1_bytes / page;
-    const size_t tile = min_size(kernel->tile_columns, p->out_width);
-    const size_t taps_apart = kernel->lanes == 8 ? p->dilation_w : 1;
-    const size_t columns = min_size(tile * p->kernel_width, tile + (p->kernel_width - 1) * taps_apart / p->stride_w);
-    size_t sets = SETS;
-    if (p->in_channels * sizeof(float) <= LINE / 2 && !halves_of_lines(p, kernel))
-        return false;
-    while (sets > 1 && pitch % (page / sets * 2) == 0)
-        sets /= 2;
-    if (row % page == 0)
-        sets = min_size(sets, columns);
-    return sets * lines * 3 / 4 < columns * p->kernel_height + pixels_fill_sets(p, kernel);
-}
-
-/* A kernel for NCHW takes neighbouring columns for granted (one channel is both layouts). */
-static bool copies_pixels(const problem *p, const conv2d_kernel *kernel)
-{
-    return kernel->stride_w == 0 &&
-           (conv2d_transposes_planes(p, kernel) || (p->in.channel == 1 && pixels_collide(p, kernel)));
-}
-
 /*
  * Output rows for which those between are copied, too: a dilation's (Zen 3, NHWC 512x33x33 256 3x3 d18 3.1, d6 1.7,
  * 512x65x65 256 d12 1.12 times as fast as by rows), or a tall kernel's, twice as many if two L2s hold what they read
@@ -307,7 +252,7 @@ static size_t rows_worth_a_copy(const problem *p, const conv2d_kernel *kernel)
 {
     enum { TALL = 4 };
     const bool tall = has_small_l2() && p->kernel_height >= TALL;
-    if (!(tall || p->dilation_h > 1) || !copies_pixels(p, kernel))
+    if (!(tall || p->dilation_h > 1) || !conv2d_copies_pixels(p, kernel))
         return 1;
     if (p->dilation_h > 1)
         return rows_for_one(p) / 2;
@@ -378,27 +323,9 @@ static size_t output_chunks(const problem *p, const conv2d_kernel *kernel, size_
     const bool stay = packed_block_size(p) * group_blocks(p) <= l2 / 4;
     if (!pays || p->in.channel != 1 || p->out.channel != 1 || !brief || !stay)
         return 1;
-    if (p->out_channels <= channels || floats <= most || copies_pixels(p, kernel))
+    if (p->out_channels <= channels || floats <= most || conv2d_copies_pixels(p, kernel))
         return 1;
     return min_size(divide_up(floats, l2 / 4), tiles);
-}
-
-/* Pixels an odd number of cache lines apart use all sets; so do halves of lines. */
-void conv2d_set_pixel_scratch(blocking *b, const problem *p)
-{
-    const size_t lines = divide_up(p->in_channels, 16), tiles = p->out_height * b->tiles_per_row;
-    const size_t chunk = divide_up(tiles, b->tile_chunks), columns = divide_up(p->out_width, b->tiles_per_row);
-    const size_t rows = p->out_height == 1 ? 1 : min_size((chunk - 1) / b->tiles_per_row + 2, p->out_height);
-    const size_t all_columns = p->out_height == 1 ? min_size(chunk * columns, p->out_width) : p->out_width;
-    b->scratch_rows = min_size((rows - 1) * p->stride_h + rows_for_one(p), p->in_height);
-    b->scratch_columns =
-        min_size((all_columns - 1) * p->stride_w + (p->kernel_width - 1) * p->dilation_w + 1, p->in_width);
-    const bool half = p->in.channel == 1 && p->in_channels == LINE_FLOATS / 2;
-    b->scratch_column = half ? LINE_FLOATS / 2 : (ptrdiff_t)((lines + (lines % 2 == 0)) * LINE_FLOATS);
-    b->scratch_row = b->scratch_column * (ptrdiff_t)b->scratch_columns;
-    if (b->scratch_row % 1024 == 0)
-        b->scratch_row += 16;
-    b->workspace = b->scratch_rows * (size_t)b->scratch_row;
 }
 
 blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
@@ -424,7 +351,7 @@ blocking conv2d_choose_blocking(const problem *p, const conv2d_kernel *kernel)
         b.tile_chunks = b.groups_inside > 1 ? shared_chunks(p, b.tiles_per_row)
                                             : max_size(input_chunks(p, kernel, b.tiles_per_row),
                                                        output_chunks(p, kernel, b.tiles_per_row));
-        if (copies_pixels(p, kernel))
+        if (conv2d_copies_pixels(p, kernel))
             conv2d_set_pixel_scratch(&b, p);
     }
     return b;

@@ -47,6 +47,8 @@ static void say_blocking(text *t, const ready_plan *plan)
     } else {
         say(t, ", %zu column tiles a row, all of them in %zu chunks%s", b->tiles_per_row, b->tile_chunks,
             b->scratch_column ? ", whose pixels are copied to the workspace" : "");
+        if (b->groups_copied > 1)
+            say(t, ", of %zu groups together", b->groups_copied);
         if (plan->kernel->three_taps && plan->problem.kernel_width == 3)
             say(t, ", inside the input with three unrolled taps");
         if (conv2d_k_turns(&plan->problem, plan->kernel))

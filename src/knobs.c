@@ -101,7 +101,7 @@ bool conv2d_set_knobs(blocking *b, const problem *p, const conv2d_kernel *kernel
     const size_t scratch = knobs[CONV2D_KNOB_SCRATCH];
     if (scratch == IN_PLACE) {
         b->scratch_row = b->scratch_channel = b->scratch_column = 0;
-        b->panel_columns = b->workspace = 0;
+        b->panel_columns = b->groups_copied = b->workspace = 0;
     } else if (w && conv2d_is_pointwise(p) && (scratch == COPIED || copied)) { /* as wide as a block is now */
         conv2d_set_panel(b, kernel);
     } else if (w && scratch == COPIED) {

@@ -53,6 +53,7 @@ typedef struct blocking {
     /* Workspace of a chunk's input, [row][column][channel]; scratch_column 0: tiles read the input itself. */
     ptrdiff_t scratch_column;
     size_t scratch_columns;
+    size_t groups_copied; /* there at a time, side by side; 0: tiles read the input itself */
     /* Strided 1x1: output pixels whose inputs are copied at a time, their channels or they themselves
      * subsampled_pitch apart; 0: none are. */
     size_t subsampled_columns;
@@ -260,8 +261,9 @@ size_t conv2d_rows_read(const problem *p);
 /* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */
 bool conv2d_is_pointwise(const problem *p);
 void conv2d_set_panel(blocking *b, const conv2d_kernel *kernel);
-/* K: whether planes become pixels first; the copy of pixels. */
+/* K: whether planes become pixels first; whether those or others are copied; the copy. */
 bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel);
+bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
 /* W, NHWC with few output channels: whether pixels become planes first, and whether planes of outputs become pixels. */
 bool conv2d_transposes_pixels(const problem *p);

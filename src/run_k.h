@@ -26,8 +26,11 @@ typedef struct k_run {
     pitches in;     /* of the input, or of what the workspace holds of it */
     size_t filling; /* which (image, group, chunk) that is */
     float *workspace;
-    const float *pixels; /* row 0, column 0 of the image's group, there */
-    size_t channels;     /* of the main tile, at most */
+    size_t together;           /* groups that are copied there at a time */
+    const float *first_pixels; /* row 0, column 0 of the first of these, there or in the input */
+    const float *pixels;       /* and of the group at hand */
+    bool fetches;              /* what the next groups read */
+    size_t channels;           /* of the main tile, at most */
     size_t channel_tiles;
     bool halves;    /* two columns share the last vector of output channels, which is the second one of its tile */
     size_t per_row; /* column tiles */
@@ -57,6 +60,9 @@ typedef struct k_run {
 typedef struct k_group {
     size_t image, group;
 } k_group;
+
+/* Finds what tiles [begin, end) read of this group and of those that are copied with it, in the input or in a copy. */
+void conv2d_k_find_inputs(k_run *run, k_group from, size_t begin, size_t end);
 
 /* The group and output channels at hand. */
 typedef struct k_position {
@@ -147,9 +153,6 @@ void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
 
 /* What a tile of so many vectors asks at a border (gen/family_k_edge.c); NULL for others. */
 const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece, size_t vectors);
-
-/* Copies the pixels that tiles [begin, end) read into the workspace; run->pixels becomes where pixel 0, 0 would be. */
-void conv2d_k_fill_scratch(k_run *run, const float *in, size_t begin, size_t end);
 
 /* Where the output channels of a tile begin.  The last one has a whole vector before one that is shared, even if it has
  * to take that of the tile before. */

@@ -46,6 +46,12 @@ static inline bool exceeds_l2(const problem *p, size_t times)
     return (in + out) * p->groups * p->batch > conv2d_cpu()->l2_bytes / sizeof(float) * times;
 }
 
+/* K: whether groups visit the same pixels one right after the other. */
+static inline bool groups_follow(const blocking *b)
+{
+    return b->groups_inside > 1 || b->tile_chunks == 1;
+}
+
 /*
  * K: whether its tiles may write an output past the caches, if that is aligned: one of whole lines, so large that
  * little of it would be left in the last cache, and of so few products that the tiles wait for memory (Zen 4, AVX-512,

@@ -122,6 +122,33 @@ static void run_within_copy(conv2d_isa isa, const char *kernel, const cpu_facts 
     other_cpu = NULL;
 }
 
+/* An L2 below 1 MiB: planes are copied to the L3 where it would not keep the weights beside them; pixels are not. */
+Test(strides, large_weights_have_few_pieces_on_zen3)
+{
+    static const struct {
+        size_t channels, out_channels;
+        conv2d_layout layout;
+        const char *at_once;
+    } rows[] = {{512, 512, CONV2D_NCHW, " 336 outputs at a time"},
+                {512, 128, CONV2D_NCHW, " 128 outputs at a time"},
+                {512, 512, CONV2D_NHWC, " 128 outputs at a time"}};
+    require_isa(CONV2D_ISA_AVX2);
+    const cpu_facts zen3 = zen3_cpu();
+    other_cpu = &zen3;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        conv2d_desc d = simple_desc(rows[i].channels, 40, 40, rows[i].out_channels, 1, 1);
+        d.stride_h = d.stride_w = 2;
+        d.in_layout = d.out_layout = rows[i].layout;
+        const conv2d_options options = options_for(CONV2D_ISA_AVX2);
+        conv2d_plan plan;
+        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
+        char text[16384];
+        conv2d_explain(&plan, text, sizeof text);
+        cr_expect(strstr(text, rows[i].at_once), "row %zu:\n%s", i, text);
+    }
+    other_cpu = NULL;
+}
+
 ParameterizedTestParameters(strides, planes_of_copies_become_pixels)
 {
     return each_isa();
