@@ -57,6 +57,16 @@ void check_explained(const conv_case *c, char *text, size_t size)
     compare_case(c, &ready);
 }
 
+void expect_explained(const conv2d_desc *d, conv2d_isa isa, const char *expected)
+{
+    const conv2d_options options = options_for(isa);
+    conv2d_plan plan;
+    char text[16384];
+    cr_assert_eq(conv2d_plan_init(&plan, d, &options), CONV2D_OK);
+    conv2d_explain(&plan, text, sizeof text);
+    cr_expect(strstr(text, expected), "%s: %.600s", expected, text);
+}
+
 void convolve(const conv2d_desc *d, conv2d_options options, const float *input, const float *filter, float *output)
 {
     static guarded packed, workspace;

@@ -20,6 +20,9 @@ void vary_case(conv_case *c, size_t number);
 /* Checks the case, and leaves what the library says of its plan in text. */
 void check_explained(const conv_case *c, char *text, size_t size);
 
+/* Up to this instruction set, the plan says so of itself. */
+void expect_explained(const conv2d_desc *desc, conv2d_isa isa, const char *expected);
+
 /* Plans, packs and runs with the caller's data (desc->bias holds real values); asserts success. */
 void convolve(const conv2d_desc *desc, conv2d_options options, const float *input, const float *filter, float *output);
 

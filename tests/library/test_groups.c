@@ -104,14 +104,10 @@ Test(groups, are_copied_together_on_zen3)
         d.stride_h = d.stride_w = rows[i].stride;
         d.pad_top = d.pad_left = d.pad_bottom = d.pad_right = 1;
         d.in_layout = d.out_layout = CONV2D_NHWC;
-        const conv2d_options options = options_for(CONV2D_ISA_AVX2);
-        conv2d_plan plan;
-        cr_assert_eq(conv2d_plan_init(&plan, &d, &options), CONV2D_OK);
-        char text[16384], expected[64];
-        conv2d_explain(&plan, text, sizeof text);
-        snprintf(expected, sizeof expected, "to the workspace, of %zu groups together", rows[i].together);
-        const bool alone = strstr(text, "to the workspace") && !strstr(text, "together");
-        cr_expect(rows[i].together > 1 ? strstr(text, expected) != NULL : alone, "row %zu:\n%s", i, text);
+        char expected[64] = "copied to the workspace\n";
+        if (rows[i].together > 1)
+            snprintf(expected, sizeof expected, "to the workspace, of %zu groups together", rows[i].together);
+        expect_explained(&d, CONV2D_ISA_AVX2, expected);
     }
     other_cpu = NULL;
 }
