@@ -90,7 +90,7 @@ static void emit_few_columns(writer *w, const spec *s)
     emit_asked_pixels(w, s);
 }
 
-/* Columns lie outside at one end only: src/blocking.c makes no such tiles where the input is narrower. */
+/* Columns lie outside at one end only: src/blocking_k.c makes no such tiles where the input is narrower. */
 static void emit_many_columns(writer *w, const spec *s)
 {
     block_else_if(w, "column < 0");

@@ -261,15 +261,15 @@ size_t conv2d_rows_read(const problem *p);
 /* W: whether a block's columns may be copied into a panel, and the panel for the block as it stands. */
 bool conv2d_is_pointwise(const problem *p);
 void conv2d_set_panel(blocking *b, const conv2d_kernel *kernel);
-/* K: whether planes become pixels first; whether those or others are copied; the copy. */
+/* K: whether planes become pixels first; the copy of pixels. */
 bool conv2d_transposes_planes(const problem *p, const conv2d_kernel *kernel);
-bool conv2d_copies_pixels(const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_pixel_scratch(blocking *b, const problem *p);
 /* W, NHWC with few output channels: whether pixels become planes first, and whether planes of outputs become pixels. */
 bool conv2d_transposes_pixels(const problem *p);
 bool conv2d_writes_pixels(const problem *p);
 /* Of a blocking whose other fields are set. */
 void conv2d_size_w_workspace(blocking *b, const problem *p, const conv2d_kernel *kernel);
+void conv2d_set_k_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel);
 void conv2d_set_w_blocking(blocking *b, const problem *p, const conv2d_kernel *kernel);
 size_t conv2d_weight_chunks(const problem *p);
 /* K: column tiles of nearly equal width. */

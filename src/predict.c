@@ -35,7 +35,7 @@ double conv2d_valid_columns(const problem *p)
  */
 double conv2d_miss_cycles(const problem *p, double column_bytes, double line_cycles)
 {
-    if (p->in.channel == 1) /* a pixel's line serves 16 channels; blocking.c keeps pixels from colliding */
+    if (p->in.channel == 1) /* a pixel's line serves 16 channels; blocking_k.c keeps pixels from colliding */
         return 0;
     const double lines = column_bytes / 64 + 1, wanted = real(p->in_channels * p->kernel_height) * lines;
     const size_t pitch = (size_t)p->in.channel * sizeof(float), ways = conv2d_cpu()->l1_bytes / 4096;
@@ -172,7 +172,7 @@ static double k_scatter_factor(const problem *p, const conv2d_kernel *kernel)
     const bool spread = is_avx2_on_zen4(kernel) && apart * p->stride_w % 512 != 0;
     if (p->in.channel != 1 || p->groups == 1 || p->in_channels >= 16)
         return 1;
-    /* Or their pixels are copied, or all groups find them in the L2 (blocking.c). */
+    /* Or their pixels are copied, or all groups find them in the L2 (blocking_k.c). */
     const bool copied = has_small_l2() && kernel->lanes == 8 && p->in_channels >= 8;
     if (p->stride_w != 1)
         return crowded && !copied ? 4.3 : spread ? 1.72 : 2;

@@ -2,7 +2,7 @@
 /*
  * The loops of family K: image, group, chunk of column tiles whose input stays in L2 (or this and all groups in it),
  * output channels, strip of column tiles, block of input channels, column tile.  Tiles read the input in place, but for
- * what run_k_pixels.c copies: taps outside it are skipped, so nothing needs to be padded.  A strip's sums stay in a
+ * what run_k_inputs.c copies: taps outside it are skipped, so nothing needs to be padded.  A strip's sums stay in a
  * buffer in L1 until its neighbouring output columns (over rows, where rows follow each other) are stored in whole
  * vectors; whole vectors of NHWC channels, and parts of them where tiles have masks, to which nothing more is to be
  * done than clamp them go to the output at once.

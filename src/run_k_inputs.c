@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What family K's tiles read: the input, or a copy of pixels that lie apart, or that planes become (src/blocking.c). */
+/* What family K's tiles read: the input, or a copy of pixels that lie apart, or that planes become (blocking_k.c). */
 #include "run_k.h"
 
 /* Rows and columns of the input that tiles [begin, end) read.  Not all of its columns: with a stride the last ones may
