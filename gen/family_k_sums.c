@@ -8,6 +8,21 @@ static bool is_shared(const spec *s, int vector)
     return k_sums_of(s, vector) < s->tile.columns;
 }
 
+/* What runs NHWC: tiles of any stride.  They may write any channels, for the last vector is masked (AVX-512; Zen 5:
+ * 48->12 @160 1x1 1.2, 3->24 @224 3x3 s2 1.28); whole vectors are stored as fast as without. */
+static bool writes_nhwc(const spec *s)
+{
+    return !s->taps.stride;
+}
+
+/* Whether the vector of channels may share some with the one before, so that it ends with the last channel: both
+ * compute the same (AVX2; src/run_k.c, which asks it of no kernel with tiles of one column and more vectors). */
+static bool may_step_back(const spec *s, int vector)
+{
+    const int last = s->tile.channels - 1;
+    return writes_nhwc(s) && !s->isa->mask_registers && vector == last && last > 0 && last < 3;
+}
+
 /*
  * AVX2: sums that its FMAs leave in their registers begin in them.  Else gcc 12 moves those of 1x1 before and behind
  * rounds (3x4: 37 -> 10 moves), and those of 3x3 for each channel (3x4 203 -> 192, 2x6 210 -> 200 instructions);
@@ -25,7 +40,10 @@ static void emit_sum(writer *w, const spec *s, int v, int p)
         snprintf(sum, sizeof sum, "SUM(acc%d_%d, %d)", v, p, s->isa->registers - 1 - v * s->tile.columns - p);
     else
         snprintf(sum, sizeof sum, "%s acc%d_%d", s->isa->vector, v, p);
-    line(w, "%s = %s_loadu_ps(tile->bias + %d);", sum, s->isa->prefix, v * s->isa->lanes);
+    if (may_step_back(s, v))
+        line(w, "%s = %s_loadu_ps(tile->last_bias);", sum, s->isa->prefix);
+    else
+        line(w, "%s = %s_loadu_ps(tile->bias + %d);", sum, s->isa->prefix, v * s->isa->lanes);
 }
 
 /* Sums start at the bias, or where the input channels before left them. */
@@ -53,13 +71,6 @@ static void sum_name(int index, const void *context, char *name, size_t size)
 {
     const spec *s = context;
     snprintf(name, size, "acc%d_%d", index / s->tile.columns, index % s->tile.columns);
-}
-
-/* What runs NHWC: tiles of any stride.  They may write any channels, for the last vector is masked (AVX-512; Zen 5:
- * 48->12 @160 1x1 1.2, 3->24 @224 3x3 s2 1.28); whole vectors are stored as fast as without. */
-static bool writes_nhwc(const spec *s)
-{
-    return !s->taps.stride;
 }
 
 static bool is_masked(const spec *s, int vector)
@@ -132,6 +143,8 @@ static void emit_sum_store(writer *w, const spec *s, int v, int p, bool past_cac
         emit_k_halved_store(w, p);
     else if (is_masked(s, v))
         line(w, "_mm512_mask_storeu_ps(out + %d, stored, acc%d_%d);", offset, v, p);
+    else if (may_step_back(s, v))
+        line(w, "%s_storeu_ps(out + last_vector, acc%d_%d);", s->isa->prefix, v, p);
     else
         line(w, "%s_storeu_ps(out + %d, acc%d_%d);", s->isa->prefix, offset, v, p);
 }
@@ -197,5 +210,7 @@ void emit_k_sums(writer *w, const spec *s)
         emit_activation(w, s->isa, "tile", count, sum_name, s);
     else
         emit_clamp(w, s->isa, "tile", count, sum_name, s);
+    if (may_step_back(s, s->tile.channels - 1))
+        line(w, "const ptrdiff_t last_vector = tile->last_vector;");
     emit_sum_stores(w, s, k_repeats(s) ? "to" : "tile->out");
 }

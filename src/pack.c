@@ -39,15 +39,16 @@ static void pack_bias(const problem *p, const float *bias, float *packed)
         memcpy(packed + packed_channel(p, group, 0), bias + group * p->out_channels, p->out_channels * sizeof *packed);
 }
 
-/* One block of so many output channels, starting at `weights`. */
-static void pack_block(const problem *p, const weight_steps *step, const float *weights, size_t channels, float *packed)
+/* So many lanes of a block, for output channels from `weights` on; zeros where these end. */
+static void pack_lanes(const problem *p, const weight_steps *step, const float *weights, size_t channels, size_t lanes,
+                       float *packed)
 {
     for (size_t ic = 0; ic < p->in_channels; ic++)
         for (size_t kh = 0; kh < p->kernel_height; kh++)
-            for (size_t kw = 0; kw < p->kernel_width; kw++) {
+            for (size_t kw = 0; kw < p->kernel_width; kw++, packed += p->packed_width) {
                 const float *from = weights + ic * step->ic + kh * step->kh + kw * step->kw;
-                for (size_t oc = 0; oc < p->packed_width; oc++)
-                    *packed++ = oc < channels ? from[oc * step->oc] : 0.0f;
+                for (size_t lane = 0; lane < lanes; lane++)
+                    packed[lane] = lane < channels ? from[lane * step->oc] : 0.0f;
             }
 }
 
@@ -55,13 +56,19 @@ void conv2d_pack(const problem *p, const float *weights, const float *bias, floa
 {
     const weight_steps step = steps_of(p);
     const bool shared = groups_share_blocks(p);
+    const size_t half = CONV2D_OC_BLOCK / 2;
     const size_t groups = shared ? 1 : p->groups, channels = shared ? p->groups * p->out_channels : p->out_channels;
     pack_bias(p, bias, packed);
     packed += p->packed_channels;
     for (size_t group = 0; group < groups; group++)
         for (size_t oc = 0; oc < channels; oc += p->packed_width) {
             const float *from = weights + (group * channels + oc) * step.oc;
-            pack_block(p, &step, from, min_size(p->packed_width, channels - oc), packed);
+            const size_t left = min_size(p->packed_width, channels - oc);
+            pack_lanes(p, &step, from, left, p->packed_width, packed);
+            /* Where less than a vector of AVX2 is left, its other half has the last channels again, with those before
+             * them: a vector that ends with the last channel (run_k.c). */
+            if (!shared && p->packed_width == CONV2D_OC_BLOCK && oc > 0 && left < half)
+                pack_lanes(p, &step, from - (half - left) * step.oc, half, half, packed + half);
             packed += packed_taps(p) * p->packed_width;
         }
     if (shared)

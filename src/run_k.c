@@ -4,8 +4,8 @@
  * output channels, strip of column tiles, block of input channels, column tile.  Tiles read the input in place, but for
  * what run_k_inputs.c copies: taps outside it are skipped, so nothing needs to be padded.  A strip's sums stay in a
  * buffer in L1 until its neighbouring output columns (over rows, where rows follow each other) are stored in whole
- * vectors; whole vectors of NHWC channels, and parts of them where tiles have masks, to which nothing more is to be
- * done than clamp them go to the output at once.
+ * vectors; whole vectors of NHWC channels, and parts of them where tiles have masks or write them as whole ones, go to
+ * the output at once if nothing more is to be done to them than clamp.
  */
 #include <stdint.h>
 
@@ -120,6 +120,8 @@ static void set_tiles(k_run *run, const k_position *at)
     const problem *p = run->p;
     run->tile.store_mask = lanes_mask(at->direct ? at->channels : at->floats, run->plan->kernel->lanes);
     run->tile.bias = packed_bias(p, run->args->packed, at->group, at->oc);
+    run->tile.last_vector = (ptrdiff_t)((at->steps_back ? at->channels : at->floats) - run->plan->kernel->lanes);
+    run->tile.last_bias = run->tile.bias + run->tile.last_vector;
     run->in_tile = at->direct || run->finished ? p->activation : CONV2D_NONE;
 }
 
@@ -179,6 +181,17 @@ static void share_weights(const k_run *run, k_position *at, size_t tiles)
     at->weights_step = step <= LINE_FLOATS ? step : 0;
 }
 
+/* Where a vector of a tile begins among the packed output channels.  What ends with the last channel of all, but begins
+ * in the block before, is at the end of the last block, too (pack.c). */
+static size_t vector_channel(const k_run *run, const k_position *at, size_t vector)
+{
+    const size_t lanes = run->plan->kernel->lanes, begin = at->oc + vector * lanes;
+    if (!at->steps_back || vector + 1 < at->vectors)
+        return begin;
+    const size_t last = run->p->out_channels - lanes, lane = last % CONV2D_OC_BLOCK, at_end = CONV2D_OC_BLOCK - lanes;
+    return lane <= at_end ? last : last - lane + CONV2D_OC_BLOCK + at_end;
+}
+
 /* Tiles [begin, end) of one chunk for a tile of output channels. */
 static void run_channels(k_run *run, k_group from, size_t channel_tile, size_t begin, size_t end)
 {
@@ -193,13 +206,15 @@ static void run_channels(k_run *run, k_group from, size_t channel_tile, size_t b
     };
     at.vectors = divide_up(at.channels, lanes);
     at.floats = at.vectors * lanes;
-    at.direct = run->direct && (at.channels == at.floats || run->masks || run->overlaps);
+    at.steps_back = run->steps_back && at.channels != at.floats;
+    at.direct = run->direct && (at.channels == at.floats || run->parts);
     at.halved = run->halves && channel_tile + 1 == run->channel_tiles && at.vectors == 2;
     const float *weights = packed_weights(p, run->args->packed, at.group, oc);
     at.first = begin;
     share_weights(run, &at, end - begin);
     for (size_t v = 1; v < at.vectors; v++)
-        run->tile.weights_vector[v] = packed_weights(p, run->args->packed, at.group, oc + v * lanes) - weights;
+        run->tile.weights_vector[v] =
+            packed_weights(p, run->args->packed, at.group, vector_channel(run, &at, v)) - weights;
     while (begin < end) {
         const k_rows rows = run->turns ? conv2d_k_turned_rows(run, &at, begin, end) : (k_rows){SIZE_MAX, SIZE_MAX};
         const size_t limit = rows.begin == SIZE_MAX ? end : rows.begin * run->per_row;
@@ -272,6 +287,26 @@ static bool writes_directly(const ready_plan *plan)
     return tiles_finish(plan) && (!plan->problem.has_residual || plan->blocking.channel_blocks == 1);
 }
 
+/* Whether tiles add sums of earlier input channels, or a residual, which may be the output. */
+static bool reads_outputs(const k_run *run)
+{
+    return run->p->has_residual || run->plan->blocking.channel_blocks > 1;
+}
+
+/*
+ * Whether the last of several vectors of AVX2 ends with the last channel, and has some of the one before it again,
+ * where channels are no whole vectors.  A buffer for what is left has more to do (Zen 3, NHWC, 365 layers 1.045 and
+ * 1.053, 1x1 of few input channels up to 1.5).
+ */
+static bool steps_back(const k_run *run)
+{
+    const problem *p = run->p;
+    const conv2d_kernel *kernel = run->plan->kernel;
+    const bool several = kernel->tile_channels > 1 && kernel->tile_columns > 1 && p->out_channels > kernel->lanes;
+    return kernel->lanes == 8 && kernel->stride_w == 0 && several && p->out_channels % kernel->lanes != 0 &&
+           run->direct && !reads_outputs(run);
+}
+
 /*
  * Whether tiles of AVX2 write part of a vector of channels as a whole one, over the pixel behind it, which they write
  * next: they have all channels, and pixels follow.  Not where a tile would read what has been overwritten, sums of
@@ -282,8 +317,8 @@ static bool overlaps_pixels(const k_run *run)
     const problem *p = run->p;
     const size_t lanes = run->plan->kernel->lanes;
     const bool all = p->out.column == (ptrdiff_t)p->out_channels && p->out_channels <= run->channels;
-    return lanes == 8 && run->direct && all && p->out_channels % lanes != 0 && 2 * p->out_channels >= lanes &&
-           !p->has_residual && run->plan->blocking.channel_blocks == 1;
+    return !run->steps_back && lanes == 8 && run->direct && all && p->out_channels % lanes != 0 &&
+           2 * p->out_channels >= lanes && !reads_outputs(run);
 }
 
 /*
@@ -378,10 +413,11 @@ void conv2d_run_k(const ready_plan *plan, const conv2d_args *args, size_t part, 
     run.tile.tap_pitch = run.tile.column_tap_step * run.in.column;
     run.tile.in_width = (ptrdiff_t)p->in_width;
     run.repeats = kernel->stride_w == 0 || kernel->lanes == 8;
-    run.masks = has_masks(kernel) && plan->blocking.channel_blocks == 1; /* a block's sums are read as whole vectors */
+    run.steps_back = steps_back(&run);
     run.overlaps = overlaps_pixels(&run);
-    const bool any_part = run.masks || run.overlaps;
-    if (run.repeats && run.direct && (p->out_channels % kernel->lanes == 0 || any_part) && p->curve == CONV2D_NONE)
+    /* A block's sums are read as whole vectors. */
+    run.parts = run.steps_back || run.overlaps || (has_masks(kernel) && plan->blocking.channel_blocks == 1);
+    if (run.repeats && run.direct && (p->out_channels % kernel->lanes == 0 || run.parts) && p->curve == CONV2D_NONE)
         run.strip_columns = DIRECT_COLUMNS;
     run.brief = conv2d_k_is_brief(p, kernel);
     run.looks_ahead = kernel->tile_columns > 1 && !run.brief;

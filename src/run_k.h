@@ -49,8 +49,9 @@ typedef struct k_run {
     bool pointwise;
     bool turns;                /* tiles at the input's sides are columns (run_k_turned.c) */
     bool direct;               /* whole vectors of channels go straight to the output */
-    bool masks;                /* and parts of them */
-    bool overlaps;             /* or as whole ones, too, over pixels that follow, but for a strip's last tile */
+    bool parts;                /* and parts of them: by masks or, AVX2, as whole ones */
+    bool steps_back;           /* ... that end with the last channel */
+    bool overlaps;             /* ... over pixels that follow, but for a strip's last tile */
     bool finished;             /* tiles do all there is to do to sums in the buffer, which are but stored then */
     conv2d_activation in_tile; /* what the tiles at hand apply to their sums */
     bool asks_masks;           /* has tiles that ask which columns have a tap, and masks for all taps */
@@ -69,10 +70,11 @@ typedef struct k_position {
     const float *in; /* the group's first channel */
     ptrdiff_t out;   /* offset of the first of the output channels */
     size_t group, oc, channels, vectors;
-    size_t floats; /* the lanes of these vectors */
-    bool direct;   /* their sums go straight to the output */
-    bool halved;   /* two columns may share the last vector */
-    size_t first;  /* of the column tiles that they have */
+    size_t floats;   /* the lanes of these vectors */
+    bool direct;     /* their sums go straight to the output */
+    bool steps_back; /* the last vector ends with the last channel */
+    bool halved;     /* two columns may share the last vector */
+    size_t first;    /* of the column tiles that they have */
     /* Floats of the weights of the output channels that follow: where they begin, how many each tile fetches, and how
      * many of these with each input channel; or none. */
     const float *next_weights;
@@ -154,16 +156,15 @@ void conv2d_make_strip(const k_run *run, size_t begin, size_t limit, k_strip *st
 /* What a tile of so many vectors asks at a border (gen/family_k_edge.c); NULL for others. */
 const uint32_t *conv2d_k_tap_masks(k_run *run, const k_piece *piece, size_t vectors);
 
-/* Where the output channels of a tile begin.  The last one has a whole vector before one that is shared, even if it has
- * to take that of the tile before. */
+/* Where the output channels of a tile begin.  The last one has a whole vector before one that is shared or steps back,
+ * even if it has to take that of the tile before. */
 static inline size_t first_channel(const k_run *run, size_t tile)
 {
-    const size_t channels = run->p->out_channels;
+    const size_t channels = run->p->out_channels, lanes = run->plan->kernel->lanes;
     if (tile == run->channel_tiles)
         return channels;
-    const bool alone =
-        run->halves && tile + 1 == run->channel_tiles && channels - tile * run->channels <= CONV2D_OC_BLOCK;
-    return tile * run->channels - (alone ? CONV2D_OC_BLOCK : 0);
+    const bool last = tile + 1 == run->channel_tiles, asks = run->halves || run->steps_back;
+    return tile * run->channels - (last && asks && channels - tile * run->channels <= lanes ? lanes : 0);
 }
 
 /* The first output column of one of a row's tiles. */

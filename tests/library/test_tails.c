@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last vector of output channels of family K, AVX-512, which two columns share where it has at most eight channels,
- * and which reads two input channels at a time where a 1x1 has it alone: as on CPUs that begin two FMAs of 512 bits in
- * a cycle, whichever this one is.
+ * The last vector of output channels of family K.  AVX2's ends with the last channel.  Of AVX-512 two columns share it
+ * where it has at most eight channels, and it reads two input channels at a time where a 1x1 has it alone: as on CPUs
+ * that begin two FMAs of 512 bits in a cycle, whichever this one is.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "other_cpu.h"
@@ -113,4 +114,43 @@ Test(tails, one_vector_reads_pairs_of_channels)
         check_case(&c);
         other_cpu = NULL;
     }
+}
+
+/*
+ * AVX2, 9 to 63 output channels a group that are no whole vectors, at the end of their tensor and before a guard, in
+ * slices of larger pixels, whose other channels must stay, and where an L2 of a few weights has sums wait in memory.
+ */
+Test(tails, last_vector_ends_with_the_last_channel)
+{
+    require_isa(CONV2D_ISA_AVX2);
+    static const char *const kernels[] = {"kw1_sany__avx2_k2x6", "kw1_sany__avx2_k3x4",   "kw3_sany__avx2_k2x6",
+                                          "kw3_sany__avx2_k3x4", "kwany_sany__avx2_k2x6", "kwany_sany__avx2_k3x4"};
+    cpu_facts facts = real_cpu();
+    other_cpu = &facts;
+    for (size_t i = 0; i < 2400; i++) {
+        const size_t taps = 1 + i % 6 / 2 * 2, groups = i % 5 == 4 ? 3 : 1, channels = 9 + i * 7 % 55;
+        conv_case c = {.desc = simple_desc(groups * (1 + i % 9), 0, 0, groups * channels, taps, taps),
+                       .options = options_for(CONV2D_ISA_AVX2)};
+        conv2d_desc *const d = &c.desc;
+        char kernel[48];
+        snprintf(kernel, sizeof kernel, "conv2d_f32_any_%s", kernels[i % 6]);
+        c.options.kernel = kernel;
+        facts.l2_bytes = i % 11 == 10 ? 4096 : 1 << 19;
+        if (i % 11 == 10)
+            d->in_channels = groups * (33 + i % 50);
+        d->groups = groups;
+        d->batch = 1 + i / 3 % 2;
+        d->stride_h = d->stride_w = 1 + i / 7 % 2;
+        d->pad_left = d->pad_right = d->pad_top = taps > 1 ? i / 2 % 2 : 0;
+        d->in_height = input_for(1 + i % 4, taps, d->stride_h, 1, d->pad_top);
+        d->in_width = input_for(2 + i * 13 % 37, taps, d->stride_w, 1, 2 * d->pad_left);
+        d->in_layout = i % 8 == 7 ? CONV2D_NCHW : CONV2D_NHWC;
+        d->out_layout = CONV2D_NHWC;
+        if (i % 4 == 2) /* a slice of a concatenation */
+            d->out_pitch[2] = groups * channels + 1 + i % 9;
+        d->activation = (conv2d_activation)(i / 2 % (CONV2D_MISH + 1));
+        vary_case(&c, i / 2);
+        check_case(&c);
+    }
+    other_cpu = NULL;
 }
